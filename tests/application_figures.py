@@ -14,8 +14,8 @@ import tflmgen
 from support.repository import ROOT
 from tflmgen.applications import Application, read_application
 from tflmgen.compiler import compile_model
+from tflmgen.hardware import board_for
 from tflmgen.options import BuildOptions
-from tflmgen.project import board_for
 
 BOARD = "mps2_an386"
 EXAMPLES = ("gate", "gesture", "wake_word")

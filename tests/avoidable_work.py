@@ -21,10 +21,17 @@ from tflmgen.compiler import compile_model
 from tflmgen.ir import DType, Target
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.reference import Array, Operation
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.weighted_sums import (
+    exact_product,
+    finished,
+    layer_scales,
+    operand,
+    unrolled,
+    weights,
+)
+from tflmgen.reference.definitions.window_geometry import image_axes
 from tflmgen.reference.module_interpreter import ModuleInterpreter
-from tflmgen.reference.weighted_sums import exact_product, finished, layer_scales, operand, unrolled, weights
-from tflmgen.reference.window_geometry import image_axes
 
 M0 = Target("cortex-m0")
 PIXELS, CHANNELS = 2, 4

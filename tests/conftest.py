@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -30,6 +31,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Tables would be as wide as it says, and workers of pytest-xdist have it where their parent loads readline.
     os.environ.pop("COLUMNS", None)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are no garbage: collections of it skip them, and come less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture(scope="module")

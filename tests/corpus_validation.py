@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from support.corpus import CORPUS, corpus_manifest
-from tflmgen.compiler import optimise
 from tflmgen.errors import InternalError, ModelError
-from tflmgen.frontend import find_bounds, import_model, read_model
+from tflmgen.explore.optimised_graphs import optimise
+from tflmgen.frontend import find_bounds, import_model
+from tflmgen.frontend.tflite import read_model
 from tflmgen.ir import Target
 from tflmgen.kernels import Selector
 from tflmgen.options import BuildOptions
 from tflmgen.passes import claims_of_ranges
-from tflmgen.reference import Context
+from tflmgen.reference import ValidationContext
 from tflmgen.reference.validation import validate
 from tflmgen.reference.validation_result import EFFORTS, Validation
 from tflmgen.settings import parse_options
@@ -39,7 +40,7 @@ def validation(path: Path, effort: str) -> Validation:
     except ModelError:
         imported = import_model(model, find_bounds(model, settings.shapes, MOST))
     module = optimise((imported,), Selector(Target("host")), settings)[0]
-    return validate(model, module, EFFORTS[effort], claims_of_ranges(module), Context(imported=imported))
+    return validate(model, module, EFFORTS[effort], claims_of_ranges(module), ValidationContext(imported=imported))
 
 
 def verdict(entry: Mapping[str, Any], effort: str) -> tuple[str, str]:

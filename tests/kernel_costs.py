@@ -29,9 +29,9 @@ from support.cost_layers import layers
 from support.cost_samples import Measured, Sample, measure, measure_model, side_by_side
 from support.counted_calls import DoesNotFitError
 from support.repository import ROOT
+from tflmgen.hardware.board import load_board
 from tflmgen.kernels.costs.estimate import ALONE, CORES, Table, cycles_table
-from tflmgen.kernels.registry import cost_models, declarations
-from tflmgen.project.board import load_board
+from tflmgen.kernels.declaration import cost_models, declarations
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
 BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")

@@ -18,7 +18,7 @@ from typing import Any
 
 from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend.tflite.model import Model, Tensor
+from tflmgen.frontend.tflite.model import FileTensor, Model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize
@@ -55,7 +55,7 @@ def file_bound(model: Model) -> int | None:
     return max(live) or None
 
 
-def _bytes(tensor: Tensor) -> int:
+def _bytes(tensor: FileTensor) -> int:
     return -(-math.prod(tensor.shape) * tensor.dtype.bits // 32) * 4 if tensor.dtype else 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from inner_loops import counts_text, inner_loop, instructions
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 MODELS = (("IC", "mlperf_ic_resnet_int8"), ("STM32 MiniResNetV2", "stm32_miniresnetv2_1s"))
 """Models of the corpus with layers that take it."""

@@ -30,7 +30,7 @@ from support.quantized_corpus import (
     quantized_entry,
     reasons_for_float,
 )
-from tflmgen.api.quantize_costs import board_of, measured_costs
+from tflmgen.commands.quantize import board_of, measured_costs
 from tflmgen.options import OutputOptions, SourceOptions
 from tflmgen.terminal import Console
 

@@ -13,9 +13,9 @@ from support.repository import ROOT, page_named, tracked_files
 from support.sampling import sampled
 from support.tools import may_lack
 from tflmgen.compiler import compile_model
+from tflmgen.hardware.board import list_boards, load_board
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.assemble import write
-from tflmgen.project.board import list_boards, load_board
 from tflmgen.project.firmware_build import plan_for, project_of
 
 FIRMWARE = ROOT / "firmware"
@@ -253,9 +253,14 @@ def project_includes(project: Path) -> list[str]:
 
 @pytest.mark.parametrize(("compiler", "board"), [("gcc", "host"), ("arm-none-eabi-gcc", "nucleo_f446re")])
 def test_gcc_analyzer_finds_nothing(compiler: str, board: str, tmp_path: Path) -> None:
+    analysed = set()
     for project in write_projects(tmp_path, board):
         options = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fanalyzer", *project_includes(project)]
         for path in project_sources(project):
+            text = path.read_text(encoding="utf-8")
+            if text in analysed:  # the runtime, which every project has
+                continue
+            analysed.add(text)
             run(compiler, *BOARDS[board].cpu_flags, *options, "-c", path, "-o", "/dev/null")
 
 

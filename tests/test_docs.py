@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,29 @@ def test_the_recipe_for_an_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     kernel_harness.check_against_tflm([module["relu6"](rng, "int8") for _ in range(20)])
 
 
+def test_the_first_operator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CONTRIBUTING.md's: its kernel gives what its line of the reference says."""
+    (header,) = examples("CONTRIBUTING.md", "c")
+    entry, family = examples("CONTRIBUTING.md", "python")
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    ((name, evaluation),) = re.findall(r'^    "(\w+)": (lambda .*),$', text, re.MULTILINE)
+    for path in kernel_program.KERNELS.glob("*.h"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "matrix_diag.h").write_text(header, encoding="utf-8")
+    module: dict[str, Any] = {}
+    exec(entry, module)
+    (row,) = module["OPERATORS"]
+    monkeypatch.setattr(kernel_program, "KERNELS", tmp_path)
+    monkeypatch.setattr(kernel_harness, "OPERATORS", {**OPERATORS, name: row})
+    module = names_of(kernel_harness, differential)
+    exec(family, module)
+    rng = np.random.default_rng(0)
+    runs = [module["matrix_diag"](rng, dtype) for dtype in ("float32", "int32") for _ in range(8)]
+    evaluate = eval(evaluation, {"np": np})
+    expected = [evaluate(SimpleNamespace(array=values.__getitem__)) for _, values in runs]
+    kernel_harness.check_against(runs, expected)
+
+
 def test_the_recipe_for_a_kernel_is_a_real_one() -> None:
     (header,) = examples("docs/contribute/adding-a-kernel.md", "c")
     (declaration,) = examples("docs/contribute/adding-a-kernel.md", "python")
@@ -82,7 +106,7 @@ def test_the_commands_page_has_every_option_and_no_other() -> None:
     options = {name for command in commands.values() for p in command.params for name in p.opts if name[:2] == "--"}
     page = page_named("commands").read_text(encoding="utf-8")
     left_out = {"--help", "--output", "--install-completion"}
-    assert set(re.findall(r"--[a-z][a-z-]+", page)) - left_out == options - left_out
+    assert set(re.findall(r"--[a-z][a-z0-9-]+", page)) - left_out == options - left_out
     assert all(f"| `{name}" in page for name in commands)
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
-from support.repository import ROOT, sources, tracked_files
+from support.repository import ROOT, sources, syntax, tracked_files
 from tflmgen import __version__
 
 BINARY = frozenset({".tflite", ".npz", ".png"})
@@ -99,12 +98,6 @@ def test_every_page_is_in_the_index() -> None:
     ]
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """Syntax of a module; several tests read each one."""
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Names that a module gives: of classes, functions, parameters, variables and attributes, with their lines."""
     for node in ast.walk(tree):
@@ -118,7 +111,7 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 
 def empty_names(path: Path) -> list[str]:
-    tree = tree_of(path)
+    tree = syntax(path)
     protocols = {
         (item.name, item.lineno)
         for owner in ast.walk(tree)
@@ -169,7 +162,7 @@ def is_table(node: ast.expr | None) -> bool:
 def constants_in_lower_case(path: Path) -> list[str]:
     """Names that a module binds to a literal or a table, but that are not capitals."""
     bound: list[tuple[ast.expr, ast.expr | None]] = []
-    for node in tree_of(path).body:
+    for node in syntax(path).body:
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
                 bound += zip(names, values, strict=False)
@@ -211,7 +204,7 @@ def is_number(node: ast.expr | None) -> bool:
 
 def unexplained_numbers(path: Path) -> list[str]:
     """Statements of a module that name numbers, without a docstring behind them."""
-    body = tree_of(path).body
+    body = syntax(path).body
     bound = [
         (node, follower)
         for node, follower in zip(body, [*body[1:], None], strict=True)
@@ -242,7 +235,7 @@ def described(node: ast.ClassDef | ast.FunctionDef) -> bool:
 
 def undocumented(paths: list[Path]) -> list[str]:
     """Public names without a docstring of two words or more. A method may have it in a base class among these files."""
-    modules = {path: tree_of(path).body for path in paths}
+    modules = {path: syntax(path).body for path in paths}
     classes = {node.name: node for body in modules.values() for node in body if isinstance(node, ast.ClassDef)}
 
     def inherits(owner: ast.ClassDef, method: str) -> bool:
@@ -264,6 +257,39 @@ def undocumented(paths: list[Path]) -> list[str]:
 
 def test_public_names_have_docstrings() -> None:
     assert not undocumented(sources(("codegen",), ".py"))
+
+
+POINTING = re.compile(r"(?:Those|These|Another|The same|What|Of|How|Why|Who|Which|Where|Both|So that)\b(?!-)")
+"""First words of docstrings that point at something outside of them, or ask, instead of naming the thing."""
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Docstrings of a module, its classes, functions and constants, with their lines."""
+    for owner in ast.walk(syntax(path)):
+        if isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef):
+            before = [True, *(isinstance(node, ast.Assign | ast.AnnAssign) for node in owner.body)]
+            for is_described, node in zip(before, owner.body, strict=False):
+                match node:
+                    case ast.Expr(value=ast.Constant(value=str(text)), lineno=line) if is_described:
+                        yield line, text
+
+
+def test_docstrings_name_the_thing() -> None:
+    assert not [
+        f"{path.name}:{line}: {text.splitlines()[0]}"
+        for path in sources(("codegen",), ".py")
+        for line, text in docstrings(path)
+        if POINTING.match(text)
+    ]
+
+
+def test_a_docstring_that_points_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(
+        '"""What it is."""\nA = 1\n"""Of a thing."""\ndef f():\n    """Which one."""\n    x = 1\n    """Number."""\n',
+        encoding="utf-8",
+    )
+    assert [line for line, text in docstrings(path) if POINTING.match(text)] == [1, 3, 5]
 
 
 def test_a_name_without_docstring_is_reported(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT, page_named
-from tflmgen.commands.operator_aliases import ALIASES
 from tflmgen.commands.operator_table import CONTROL, SPLIT_UP, VARIABLES, operator_rows
+from tflmgen.commands.operators import ALIASES
 from tflmgen.commands.operators_page import page
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.kernels.table import OPERATORS
@@ -36,6 +36,8 @@ def test_the_list() -> None:
         "AVERAGE_POOL_2D",
         "MAX_POOL_2D",
         "CUSTOM:SignalRfft",
+        "CUSTOM:TflmgenAveragePool2DGradient",
+        "CUSTOM:TflmgenMaxPool2DGradient",
     ]
 
 

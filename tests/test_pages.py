@@ -17,13 +17,13 @@ from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_compiler_of_figures, requires_qemu
 from support.transcripts import Shown, agrees, parts_of, run_page, updated
 from tflmgen.compiler import compile_model
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import load_board
 
 DOCS = ROOT / "docs"
 TRANSCRIPTS = ("getting-started", "applications", "export", "streams", "transcripts", "windows")
 
-OWN = {"model", "model-int8"}
+OWN = {"model", "model-int8", "model-train"}
 """What pages call models of the reader's own, without .tflite."""
 
 needs_no_renode = pytest.mark.skipif(shutil.which("renode") is not None, reason="shows what is printed without Renode")
@@ -69,7 +69,7 @@ def test_what_an_early_exit_saves(update_golden: bool) -> None:
 
 def test_commands_name_models_that_are_there() -> None:
     """A reader has the repository's examples and files of the reader's own, which are called model."""
-    for path in (*DOCS.rglob("*.md"), ROOT / "README.md"):
+    for path in (*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
         blocks = re.findall(r"^```(?:console)?\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
         lines = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
         for line in lines:

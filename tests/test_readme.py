@@ -16,8 +16,8 @@ from support.repository import ROOT, page_named
 from support.tools import requires_compiler_of_figures, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
 from tflmgen.compiler import compile_model
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
 

@@ -26,7 +26,7 @@ from support.repository import ROOT
 from support.terminal import on_a_terminal
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.commands import app
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 from tflmgen.terminal.text_table import text_width
 
 WIDTH = 80
@@ -67,6 +67,7 @@ WITHOUT_BOARD = {
     "quantize": Screen("quantize long_names.tflite --calibration long_names.npz", tables=1, figures=True),
     "run": Screen("run gate.tflite --board host --inputs gate.npz --outputs out.npz"),
     "test": Screen("test gate.tflite --board host --vectors gate.npz", tables=1),
+    "train": Screen("train motions_gru.tflite --loss sparse_categorical_crossentropy --optimizer adam", tables=1),
     "test_long_names": Screen("test long_names.tflite --board host --vectors long_names.npz", tables=1),
 }
 BOARDS = {
@@ -129,6 +130,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with all that the commands name."""
     for name in ("gate.tflite", "gate.npz"):
         shutil.copy(ROOT / "examples" / name, tmp_path)
+    shutil.copy(ROOT / "examples" / "quantize" / "motions_gru.tflite", tmp_path)
     np.save(tmp_path / "classes.npy", np.arange(12) % 5)
     write_long_names(tmp_path)
     write_onnx(tmp_path)

@@ -26,7 +26,7 @@ LIMIT = 1.10
 """Of instructions, to those of the rounded layer."""
 
 PER_BYTE = {
-    ("Cortex-M0", "RESIZE_NEAREST_NEIGHBOR"): 6.9,
+    ("Cortex-M0", "RESIZE_NEAREST_NEIGHBOR"): 7.2,
     ("Cortex-M0", "PAD"): 0.8,
     ("Cortex-M0", "CONCATENATION"): 3.0,
     ("Cortex-M0", "STRIDED_SLICE"): 1.3,
@@ -39,7 +39,8 @@ PER_BYTE = {
     ("Cortex-M7", "CONCATENATION"): 0.85,
     ("Cortex-M7", "STRIDED_SLICE"): 0.51,
 }
-"""Instructions per byte that what moves bytes keeps to. Rows of 5 bytes are the most."""
+"""Instructions per byte that what moves bytes keeps to. Rows of 5 bytes are the most; where a layer's tensors begin in
+the arena of 32 layers moves that by 6 %: an M0 loads words from whole addresses alone."""
 
 
 def test_the_page_has_the_recorded_counts() -> None:

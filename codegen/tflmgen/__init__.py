@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tflmgen.version import VERSION
+
 if TYPE_CHECKING:
     from tflmgen.api import (
         Bench,
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
     )
     from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
 
-__version__ = "0.1.0"
+
+__version__ = VERSION
 
 __all__ = [
     "Bench",

@@ -78,12 +78,16 @@ class InternalError(TflmgenError):
         super().__init__(f"internal error: {text}")
 
 
+class BudgetError(TflmgenError):
+    """The model needs more memory than the board has."""
+
+
 class UsageError(TflmgenError):
     """A command line that is malformed or contradicts itself; exit code 2."""
 
 
 def os_error_text(error: OSError) -> str:
-    """What the operating system refused, with the file's name first."""
+    """Text of an error of the operating system, with the file's name first."""
     prefix = f"{error.filename}: " if error.filename else ""
     return f"{prefix}{error.strerror or error}"
 
@@ -102,7 +106,7 @@ LONGEST_REASON = 600
 
 
 def reason_of(error: BaseException) -> str:
-    """Another program's reason on one line: the first of its text, and where that ends in a colon, the next paragraph.
+    """Reason of another program's error on one line: the first of its text, and after a colon the next paragraph.
 
     The exception's type where it has no text.
     """

@@ -1,4 +1,7 @@
-"""Exceptions of commands as text or JSON on standard error and an exit code, without a traceback."""
+"""Exceptions of commands as text or JSON on standard error and an exit code, without a traceback.
+
+An internal error has its stage, the operator of the model, the options, and where to report it.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,33 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import typer
 
-from tflmgen.crash_site import crash_site, options_text, where_to_report
 from tflmgen.errors import InternalError, ModelError, Problem, TflmgenError, UsageError, os_error_text
+from tflmgen.options import BuildOptions
 from tflmgen.terminal import error_line
+
+PACKAGE = __package__ or "tflmgen"
+DRIVERS = tuple(
+    f"{PACKAGE}.{name}"
+    for name in (
+        "api.",
+        "cli",
+        "commands.",
+        "compiler",
+        "explore.optimised_graphs",
+        "failure",
+        "graph_compiler",
+        "sweep.",
+    )
+)
+"""Modules that call the stages without being one."""
 
 FAILED, USAGE, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
 """Exit codes; those of signals are 128 and the signal's number, as of a shell."""
@@ -135,3 +158,59 @@ def _files(arguments: Mapping[str, object]) -> str:
     several = arguments.get("models")
     files = several if isinstance(several, list) else [arguments.get("model")]
     return ", ".join(str(file) for file in files if file)
+
+
+def crash_site(error: BaseException) -> str:
+    """Stage, source line and model operator of an exception, as far as known; empty if raised outside a stage."""
+    walked = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_ours(frame)]
+    driven = max((i for i, (frame, _) in enumerate(walked) if _module(frame).startswith(DRIVERS)), default=-1)
+    if driven + 1 >= len(walked):
+        return ""
+    (first, _), (last, line) = walked[driven + 1], walked[-1]
+    stage = _module(first).removeprefix(f"{PACKAGE}.")
+    site = f"in stage {stage} ({Path(last.f_code.co_filename).name}, line {line}, {last.f_code.co_name})"
+    operator = next(filter(None, (_operator(frame) for frame, _ in reversed(walked))), "")
+    return site + (f", at {operator}" if operator else "")
+
+
+def options_text(arguments: Mapping[str, object]) -> str:
+    """Board and build options of a command as command-line text."""
+    board = f"--board {arguments['board']}" if arguments.get("board") else ""
+    options = (value.text for value in arguments.values() if isinstance(value, BuildOptions))
+    return " ".join(filter(None, [board, *options]))
+
+
+def where_to_report() -> str:
+    """First issue tracker, URL or mail address in the package's metadata; else a phrase for its supplier."""
+    metadata = import_module("importlib.metadata")  # slow to import, and needed for faults alone
+    try:
+        package_metadata = metadata.metadata(PACKAGE)
+    except metadata.PackageNotFoundError:
+        return "whoever gave you tflmgen"
+    urls = dict(entry.split(", ", 1) for entry in package_metadata.get_all("Project-URL") or ())
+    tracker_urls = [url for label, url in urls.items() if label.lower() in ("issues", "bug tracker", "tracker")]
+    fallbacks = [package_metadata.get_all(field) or [] for field in ("Home-page", "Author-email")]
+    return next(iter([*tracker_urls, *urls.values(), *chain.from_iterable(fallbacks)]), "whoever gave you tflmgen")
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return _module(frame).startswith(PACKAGE)
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _operator(frame: FrameType) -> str:
+    """Model operator held by an argument or local variable of the frame; empty if there is none."""
+    from tflmgen.frontend.tflite import FileOperator
+    from tflmgen.ir import Origin
+
+    for variable in frame.f_locals.values():
+        for candidate in (variable, getattr(variable, "op", None), getattr(variable, "node", None)):
+            origin: Any = candidate if isinstance(candidate, Origin) else getattr(candidate, "origin", None)
+            if isinstance(origin, Origin):
+                return f"subgraph {origin.subgraph}, operator {origin.operator} ({origin.operator_name})"
+            if isinstance(candidate, FileOperator):
+                return f"operator {candidate.index} ({candidate.name})"
+    return ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tflmgen.errors import UsageError
-from tflmgen.explore import parse_budget, parse_slowdown
-from tflmgen.frontend import ShapeLimit, parse_shape_limit
+from tflmgen.frontend import ShapeLimit, parse_row_limit, parse_shape_limit
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes import LoopLimits, WindowRequest, parse_limits, parse_slides
 
@@ -23,7 +23,7 @@ class Settings:
 
     options     unparsed; generated files and plan.json quote them
     loops       --max-iterations
-    shapes      --max-shape
+    shapes      --max-shape, --max-rows
     slides      --slide
     ram_budget  bytes of arena and state; None: unlimited
     slowdown    --max-slowdown, as a part of the fastest plan's cycles; None: as `optimize` has it
@@ -52,7 +52,7 @@ def parse_options(options: BuildOptions) -> Settings:
     settings = Settings(
         options,
         parse_limits(options.max_iterations or ()),
-        tuple(map(parse_shape_limit, options.max_shape or ())),
+        (*map(parse_shape_limit, options.max_shape or ()), *map(parse_row_limit, options.max_rows or ())),
         parse_slides(options.slide or ()),
         parse_budget(options.ram_budget),
         parse_slowdown(options.max_slowdown),
@@ -75,3 +75,23 @@ def parse_options(options: BuildOptions) -> Settings:
     if has_slowdown and (has_budget or options.no_overlap or options.optimize not in TRADING):
         raise UsageError("--max-slowdown needs --optimize balanced or ram, and excludes --ram-budget and --no-overlap")
     return settings
+
+
+def parse_budget(text: str | None) -> int | None:
+    """Bytes of a text such as 20000, 32K, 32kB or 1M (K is 1,024). Raises UsageError for anything else."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,9}) ?([KkMm]?)(?:i?[Bb])?", text)
+    if match is None or int(match[1]) == 0:
+        raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32kB or 1M")
+    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
+
+
+def parse_slowdown(text: str | None) -> float | None:
+    """The part of the cycles that a text such as 10% or 2.5% names. Raises UsageError for anything else."""
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{1,4}(\.[0-9]{1,3})?)%", text)
+    if match is None:
+        raise UsageError(f"--max-slowdown {text}: requires a percentage such as 10%")
+    return float(match[1]) / 100

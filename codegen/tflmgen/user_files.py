@@ -1,4 +1,4 @@
-"""Reading what people give: regular files only, never more than a limit of bytes, and JSON of finite numbers.
+"""Files of the user's: regular ones read up to a limit of bytes, JSON of finite numbers, and files written whole.
 
 A path may be a FIFO, a device or a link to one; reading such a file whole hangs or fills the memory. What is refused
 is an OSError, as for a file that is missing or may not be read.
@@ -13,10 +13,13 @@ import math
 import os
 import stat
 import struct
+import tempfile
 import zipfile
 import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
+
+from tflmgen.errors import TflmgenError, UsageError
 
 DAMAGED_ZIP = (
     zipfile.BadZipFile,
@@ -49,6 +52,10 @@ DATA_LIMIT = 2**31
 
 LONGEST_INTEGER = 1000
 """Digits of the longest integer: reading takes time that grows with their square."""
+
+
+class OutputFileError(TflmgenError):
+    """A file that cannot be written."""
 
 
 def open_regular(path: Path, limit: int = DATA_LIMIT) -> BinaryIO:
@@ -130,3 +137,41 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"the key {twice!r} occurs twice")
     return values
+
+
+def check_writable(path: Path, *read: Path | None) -> None:
+    """Raises OutputFileError if `path` cannot be written; for use before any work is done.
+
+    read  files of the user's that the command reads: UsageError where `path` is one of them
+    """
+    if _is_device(path):
+        return
+    if path.resolve() in [file.resolve() for file in read if file is not None]:
+        raise UsageError(f"{path}: it is read, and would be overwritten. Give another path")
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise OutputFileError(f"{path}: cannot be written: it is a directory")
+    if not folder.is_dir():
+        raise OutputFileError(f"{path}: cannot be written: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise OutputFileError(f"{path}: cannot be written: no permission in folder {folder}")
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes `data` to a temporary file and renames it to `path`. Follows links, and writes devices directly."""
+    try:
+        if _is_device(path):
+            path.write_bytes(data)
+            return
+        target = path.resolve()
+        with tempfile.TemporaryDirectory(prefix=".tflmgen-", dir=target.parent) as folder:
+            new = Path(folder) / "new"
+            new.write_bytes(data)
+            new.replace(target)
+    except OSError as error:
+        raise OutputFileError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _is_device(path: Path) -> bool:
+    """Whether the path is a device or a named pipe, which a rename must not replace."""
+    return path.exists() and not path.is_file() and not path.is_dir()

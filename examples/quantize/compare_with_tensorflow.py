@@ -30,8 +30,8 @@ import tensorflow as tf
 from keras import layers
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.options import QuantizeOptions
 from tflmgen.quantize import compare_runs, observed_build, quantize_file, run_sets
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tflmgen.frontend import ModelBuilder, SubGraphBuilder, write_model
+from tflmgen.frontend.tflite import ModelBuilder, SubGraphBuilder, write_model
 from tflmgen.ir import DType, Quantization
 
 BOARDS = ["nucleo_f446re"]

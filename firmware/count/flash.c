@@ -60,12 +60,19 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Cycles to wait for a read that is asked for at `now`, behind what the flash is reading. */
-static uint32_t demand(struct flash *flash, uint64_t now)
+/* Reads a line, asked for at `now`, behind what the flash is reading; returns when it is there. */
+static uint64_t read_at(struct flash *flash, uint32_t line, uint64_t now)
 {
-    const uint64_t start = later(now, flash->busy_until);
-    flash->busy_until = start + flash->wait + 1;
-    return (uint32_t)(flash->busy_until - now - 1);
+    const uint32_t wait = flash->last != NO_LINE && line == flash->last + 1 ? flash->sequential_wait : flash->wait;
+    flash->busy_until = later(now, flash->busy_until) + wait + 1;
+    flash->last = line;
+    return flash->busy_until;
+}
+
+/* Cycles to wait for a read that is asked for at `now`. */
+static uint32_t demand(struct flash *flash, uint32_t address, uint64_t now)
+{
+    return (uint32_t)(read_at(flash, address / flash->read_bytes, now) - now - 1);
 }
 
 static void prefetch(struct flash *flash, uint32_t line, uint64_t now)
@@ -75,8 +82,7 @@ static void prefetch(struct flash *flash, uint32_t line, uint64_t now)
         return;
     }
     flash->next = line;
-    flash->next_ready = later(now, flash->busy_until) + flash->wait + 1;
-    flash->busy_until = flash->next_ready;
+    flash->next_ready = read_at(flash, line, now);
 }
 
 uint32_t flash_fetch(struct flash *flash, uint32_t address, uint64_t now)
@@ -91,7 +97,7 @@ uint32_t flash_fetch(struct flash *flash, uint32_t address, uint64_t now)
     } else if (holds(flash, &flash->code, address)) {
         keep(flash, &flash->code, address);
     } else {
-        waits = demand(flash, now);
+        waits = demand(flash, address, now);
     }
     if (waits) {
         keep(flash, &flash->code, address);
@@ -106,7 +112,7 @@ uint32_t flash_load(struct flash *flash, uint32_t address, uint64_t now)
     struct cache *cache = flash->unified ? &flash->code : &flash->constants;
     const bool is_cached = holds(flash, cache, address);
     keep(flash, cache, address);
-    return is_cached ? 0 : demand(flash, now);
+    return is_cached ? 0 : demand(flash, address, now);
 }
 
 bool flash_contains(const struct flash *flash, uint64_t address)
@@ -130,7 +136,7 @@ void flash_reset(struct flash *flash)
 {
     empty(&flash->code);
     empty(&flash->constants);
-    flash->buffer = flash->next = NO_LINE;
+    flash->buffer = flash->next = flash->last = NO_LINE;
     flash->next_ready = flash->busy_until = 0;
 }
 
@@ -154,7 +160,12 @@ static bool read_line(struct flash *flash, const char *name, const char *numbers
         return sscanf(numbers, "%" SCNu32, &flash->read_bytes) == 1;
     }
     if (!strcmp(name, "wait")) {
-        return sscanf(numbers, "%" SCNu32, &flash->wait) == 1;
+        const bool is_number = sscanf(numbers, "%" SCNu32, &flash->wait) == 1;
+        flash->sequential_wait = flash->wait;
+        return is_number;
+    }
+    if (!strcmp(name, "sequential")) {
+        return sscanf(numbers, "%" SCNu32, &flash->sequential_wait) == 1;
     }
     if (!strcmp(name, "code")) {
         return read_cache(&flash->code, numbers);

@@ -6,6 +6,7 @@
  * `prefetch`, the line behind each fetched one is read as soon as the flash is free, unless it is cached. A fetch that
  * had to wait is cached, the first time; a prefetched line that arrived in time is not ("each time a miss occurs, the
  * line read is copied into the instruction cache memory", RM0090, 3.5.2). Loads look into the data cache, else read.
+ * A serial flash that stays selected needs no new address for the line behind the one that it read last.
  *
  * Caches are set-associative; the least recently used line of a set is replaced (J. L. Hennessy, D. A. Patterson,
  * Computer Architecture, appendix B.1). Where a cache's lines are longer than a read, a line's reads are filled in as
@@ -37,16 +38,18 @@ struct flash {
     struct region regions[FLASH_REGIONS];
     unsigned region_count;
     uint32_t read_bytes;
-    uint32_t wait; /* cycles that a read takes beyond one */
+    uint32_t wait;            /* cycles that a read takes beyond one */
+    uint32_t sequential_wait; /* the same of the line behind the one that was read last */
     bool prefetch;
     bool low; /* time passes by the low end of the core's cycles, else by the high one */
     struct cache code, constants;
     bool unified;                    /* loads use the cache `code` */
-    uint32_t buffer, next;           /* lines in the buffer, and prefetched; NO_LINE: none */
+    uint32_t buffer, next, last;     /* lines in the buffer, prefetched, and read last; NO_LINE: none */
     uint64_t next_ready, busy_until; /* cycles */
 };
 
-/* Reads a description: lines "region ORIGIN BYTES" (hexadecimal), "read BYTES", "wait CYCLES", "prefetch", "low",
+/* Reads a description: lines "region ORIGIN BYTES" (hexadecimal), "read BYTES", "wait CYCLES", "sequential CYCLES"
+ * (else as "wait"), "prefetch", "low",
  * "code SETS WAYS BYTES", "constants SETS WAYS BYTES", "unified". False if it cannot be read. */
 bool flash_read_description(struct flash *flash, const char *path);
 

@@ -29,28 +29,17 @@
     int32_t output_row_stride;        \
     int32_t output_column_stride;
 
-struct tflmgen_batch_matmul_f32 {
-    TFLMGEN_BATCH_MATMUL_FIELDS
-};
+#define TFLMGEN_BATCH_MATMUL_FIELDS_S8 \
+    TFLMGEN_BATCH_MATMUL_FIELDS        \
+    int32_t left_zero_point;           \
+    int32_t right_zero_point;          \
+    int32_t multiplier;                \
+    int32_t shift;                     \
+    int32_t output_zero_point;
 
 struct tflmgen_batch_matmul_s8 {
-    TFLMGEN_BATCH_MATMUL_FIELDS
-    int32_t left_zero_point;
-    int32_t right_zero_point;
-    int32_t multiplier;
-    int32_t shift;
-    int32_t output_zero_point;
+    TFLMGEN_BATCH_MATMUL_FIELDS_S8
 };
-
-TFLMGEN_HELPER float tflmgen_batch_matmul_sum_f32(const tflmgen_f32 *left, const tflmgen_f32 *right,
-                                                  const struct tflmgen_batch_matmul_f32 *p)
-{
-    float sum = 0.0f;
-    for (int32_t k = 0; k < p->depth; ++k) {
-        sum += left[k * p->left_depth_stride] * right[k * p->right_depth_stride];
-    }
-    return sum;
-}
 
 TFLMGEN_HELPER int8_t tflmgen_batch_matmul_end_s8(int32_t sum, const struct tflmgen_batch_matmul_s8 *p)
 {
@@ -78,122 +67,6 @@ TFLMGEN_HELPER int8_t tflmgen_batch_matmul_sum_s8(const int8_t *left, const int8
         }
     }
     return tflmgen_batch_matmul_end_s8(sum, p);
-}
-
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-
-/* Two rows of four columns that lie side by side, times a pair of left values, 8 MACs: 2 LDR + 2 PKH + 4 SXTAB16 +
- * 4 SMLAD = 12 instructions. */
-TFLMGEN_HELPER void tflmgen_batch_matmul_pair_s8(int32_t sums[4], uint32_t left, const int8_t *right, int32_t stride,
-                                                 uint32_t offsets)
-{
-    const uint32_t above = tflmgen_load4(right);
-    const uint32_t below = tflmgen_load4(right + stride);
-    const uint32_t first = tflmgen_lower_halves(above, below);
-    const uint32_t last = tflmgen_upper_halves(above, below);
-    sums[0] = tflmgen_smlad(left, tflmgen_add_even_bytes(offsets, first), sums[0]);
-    sums[1] = tflmgen_smlad(left, tflmgen_add_odd_bytes(offsets, first), sums[1]);
-    sums[2] = tflmgen_smlad(left, tflmgen_add_even_bytes(offsets, last), sums[2]);
-    sums[3] = tflmgen_smlad(left, tflmgen_add_odd_bytes(offsets, last), sums[3]);
-}
-
-/* Four columns: 5 instructions for four left values, which are of one piece, and 2 pairs. */
-TFLMGEN_HELPER void tflmgen_batch_matmul_four_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
-                                                 const struct tflmgen_batch_matmul_s8 *p)
-{
-    const uint32_t left_offsets = tflmgen_splat2(-p->left_zero_point);
-    const uint32_t right_offsets = tflmgen_splat2(-p->right_zero_point);
-    const int32_t stride = p->right_depth_stride;
-    int32_t k = 0;
-    for (; k < p->depth - 3; k += 4, right += 4 * stride) {
-        const uint32_t x = tflmgen_load4(left + k);
-        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x);
-        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x);
-        tflmgen_batch_matmul_pair_s8(sums, tflmgen_lower_halves(even, odd), right, stride, right_offsets);
-        tflmgen_batch_matmul_pair_s8(sums, tflmgen_upper_halves(even, odd), right + 2 * stride, stride, right_offsets);
-    }
-    if (k < p->depth - 1) {
-        const uint32_t first = (uint32_t)(left[k] - p->left_zero_point);
-        const uint32_t second = (uint32_t)(left[k + 1] - p->left_zero_point);
-        tflmgen_batch_matmul_pair_s8(sums, tflmgen_lower_halves(first, second), right, stride, right_offsets);
-        k += 2;
-        right += 2 * stride;
-    }
-    if (k < p->depth) {
-        const int32_t x = left[k] - p->left_zero_point;
-        for (int32_t column = 0; column < 4; ++column) {
-            sums[column] += x * (right[column] - p->right_zero_point);
-        }
-    }
-}
-
-/* Four columns, each of one piece, times the four left values in `even` and `odd`: of each 1 LDR + 2 SXTAB16 +
- * 2 SMLAD. */
-TFLMGEN_HELPER void tflmgen_batch_matmul_piece_s8(int32_t sums[4], uint32_t even, uint32_t odd, const int8_t *right,
-                                                  int32_t stride, uint32_t offsets)
-{
-#pragma GCC unroll 4
-    for (int32_t column = 0; column < 4; ++column) {
-        const uint32_t y = tflmgen_load4(right + column * stride);
-        sums[column] = tflmgen_smlad(even, tflmgen_add_even_bytes(offsets, y), sums[column]);
-        sums[column] = tflmgen_smlad(odd, tflmgen_add_odd_bytes(offsets, y), sums[column]);
-    }
-}
-
-/* The same for all of a left row, which is of one piece: 3 instructions more for four values. Of the last four, those
- * that were counted before are left out. */
-TFLMGEN_HELPER void tflmgen_batch_matmul_pieces_s8(int32_t sums[4], const int8_t *left, const int8_t *right,
-                                                   const struct tflmgen_batch_matmul_s8 *p)
-{
-    const uint32_t left_offsets = tflmgen_splat2(-p->left_zero_point);
-    const uint32_t right_offsets = tflmgen_splat2(-p->right_zero_point);
-    int32_t k = 0;
-    for (; k < p->depth - 3; k += 4) {
-        const uint32_t x = tflmgen_load4(left + k);
-        tflmgen_batch_matmul_piece_s8(sums, tflmgen_add_even_bytes(left_offsets, x),
-                                      tflmgen_add_odd_bytes(left_offsets, x), right + k, p->right_column_stride,
-                                      right_offsets);
-    }
-    const int32_t rest = p->depth - k;
-    if (rest > 0) {
-        const uint32_t x = tflmgen_load4(left + p->depth - 4);
-        const uint32_t even = tflmgen_add_even_bytes(left_offsets, x) & (rest > 1 ? 0xFFFF0000u : 0u);
-        const uint32_t odd = tflmgen_add_odd_bytes(left_offsets, x) & (rest > 2 ? 0xFFFFFFFFu : 0xFFFF0000u);
-        tflmgen_batch_matmul_piece_s8(sums, even, odd, right + p->depth - 4, p->right_column_stride, right_offsets);
-    }
-}
-
-#endif
-
-/* As many of a row's first columns as are computed four at a time; how many. Two or three that are left over are
- * computed with those before. */
-TFLMGEN_HELPER int32_t tflmgen_batch_matmul_fours_s8(const int8_t *left, const int8_t *right, int8_t *output,
-                                                     const struct tflmgen_batch_matmul_s8 *p)
-{
-    int32_t column = 0;
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
-    const bool has_pieces = p->right_depth_stride == 1 || p->right_column_stride == 1;
-    if (p->columns >= 4 && p->depth >= 4 && p->left_depth_stride == 1 && has_pieces) {
-        for (; column < p->columns - 1; column += 4) {
-            const int32_t first = tflmgen_min_s32(column, p->columns - 4);
-            int32_t sums[4] = {0, 0, 0, 0};
-            if (p->right_depth_stride == 1) {
-                tflmgen_batch_matmul_pieces_s8(sums, left, right + first * p->right_column_stride, p);
-            } else {
-                tflmgen_batch_matmul_four_s8(sums, left, right + first, p);
-            }
-            for (int32_t i = 0; i < 4; ++i) {
-                output[(first + i) * p->output_column_stride] = tflmgen_batch_matmul_end_s8(sums[i], p);
-            }
-        }
-    }
-#else
-    (void)left;
-    (void)right;
-    (void)output;
-    (void)p;
-#endif
-    return column;
 }
 
 /* All zero points are 0; |sum| < 2^47, shift <= 7. */
@@ -247,10 +120,7 @@ TFLMGEN_BATCH_MATMUL_GATHER_S16(tflmgen_batch_matmul_gather_s16_s8, int8_t, vldr
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16, tflmgen_s16, tflmgen_dot_s16_s16)
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 
-#define TFLMGEN_BATCH_MATMUL_NO_FOURS(left, right, output, p) 0
-
-/* fours: of a row's first columns, how many it has computed. */
-#define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters, fours)                                        \
+#define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters)                                               \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \
                                                       const right_element *restrict right, element *restrict output,   \
                                                       const struct parameters *p)                                      \
@@ -266,8 +136,7 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
                                       c * p->output_batch_strides[2];                                                  \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
                         const element *left_row = left_matrix + row * p->left_row_stride;                              \
-                        int32_t column = fours(left_row, right_matrix, matrix + row * p->output_row_stride, p);        \
-                        for (; column < p->columns; ++column) {                                                        \
+                        for (int32_t column = 0; column < p->columns; ++column) {                                      \
                             matrix[row * p->output_row_stride + column * p->output_column_stride] =                    \
                                 tflmgen_batch_matmul_sum_##suffix(left_row,                                            \
                                                                   right_matrix + column * p->right_column_stride, p);  \
@@ -278,10 +147,39 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
         }                                                                                                              \
     }
 
-TFLMGEN_BATCH_MATMUL(f32, tflmgen_f32, tflmgen_f32, tflmgen_batch_matmul_f32, TFLMGEN_BATCH_MATMUL_NO_FOURS)
-TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8, tflmgen_batch_matmul_fours_s8)
-TFLMGEN_BATCH_MATMUL(s16, tflmgen_s16, tflmgen_s16, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
-TFLMGEN_BATCH_MATMUL(s16_s8, tflmgen_s16, int8_t, tflmgen_batch_matmul_s16, TFLMGEN_BATCH_MATMUL_NO_FOURS)
+TFLMGEN_BATCH_MATMUL(s8, int8_t, int8_t, tflmgen_batch_matmul_s8)
+TFLMGEN_BATCH_MATMUL(s16, tflmgen_s16, tflmgen_s16, tflmgen_batch_matmul_s16)
+TFLMGEN_BATCH_MATMUL(s16_s8, tflmgen_s16, int8_t, tflmgen_batch_matmul_s16)
+
+/* Kernels for instruction sets: columns of the right matrix are brought into an order of their own before they are
+ * used, so many at once. */
+struct tflmgen_batch_matmul_panels_s8 {
+    TFLMGEN_BATCH_MATMUL_FIELDS_S8
+    int32_t panel;
+};
+
+typedef void tflmgen_batch_matmul_matrix_s8(const int8_t *left, const int8_t *right, void *scratch, int8_t *output,
+                                            const struct tflmgen_batch_matmul_panels_s8 *p);
+
+/* The matrices of one batch after another. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_each_s8(const int8_t *left, const int8_t *right, void *scratch, int8_t *output,
+                                                 const struct tflmgen_batch_matmul_panels_s8 *p,
+                                                 tflmgen_batch_matmul_matrix_s8 *matrix)
+{
+    for (int32_t a = 0; a < p->batches[0]; ++a) {
+        for (int32_t b = 0; b < p->batches[1]; ++b) {
+            for (int32_t c = 0; c < p->batches[2]; ++c) {
+                const int32_t left_at =
+                    a * p->left_batch_strides[0] + b * p->left_batch_strides[1] + c * p->left_batch_strides[2];
+                const int32_t right_at =
+                    a * p->right_batch_strides[0] + b * p->right_batch_strides[1] + c * p->right_batch_strides[2];
+                const int32_t output_at =
+                    a * p->output_batch_strides[0] + b * p->output_batch_strides[1] + c * p->output_batch_strides[2];
+                matrix(left + left_at, right + right_at, scratch, output + output_at, p);
+            }
+        }
+    }
+}
 
 /* A multiplier and a shift per column: the product of one column after the other. */
 #define TFLMGEN_BATCH_MATMUL_PER_COLUMN(suffix, element, parameters)                                         \

@@ -51,7 +51,11 @@ typedef void tflmgen_conv2d_dsp_block_function(tflmgen_u32 *im2col, const tflmge
 #else
 #define TFLMGEN_CONV2D_DSP_STEPS 16
 #endif
+#if defined(TFLMGEN_CODE_CACHE) && TFLMGEN_CODE_CACHE < 2048
+#define TFLMGEN_CONV2D_DSP_STEP_PAIRS 4
+#else
 #define TFLMGEN_CONV2D_DSP_STEP_PAIRS 8
+#endif
 #define TFLMGEN_CONV2D_DSP_EDGE_STEPS 4
 
 /* Words of an im2col buffer on the stack: of 21 steps at most, with which the deepest call of a layer takes 1 KiB. */

@@ -126,11 +126,12 @@ TFLMGEN_SHARED void tflmgen_conv2d_dsp_run_edge_block(struct tflmgen_conv2d_dsp_
     const int32_t bias_set = rows.first ? rows.first - 1 : max_above + below - 1;
     const int32_t pair_words = 2 * p->steps + (variant->uniform ? 6 : 7);
     const int32_t steps = p->row_pitch / 4;
-    struct tflmgen_conv2d_dsp_edge edge = {tflmgen_conv2d_dsp_blocks_of(steps * (rows.end - rows.first),
-                                                                        p->output_channels,
-                                                                        TFLMGEN_CONV2D_DSP_EDGE_STEPS, 1),
-                                           stream + (p->output_channels + 1) / 2 * (pair_words + 2 * bias_set),
-                                           8 + 8 * steps * rows.first, 8 * steps * below};
+    struct tflmgen_conv2d_dsp_edge edge;
+    edge.blocks = tflmgen_conv2d_dsp_blocks_of(steps * (rows.end - rows.first), p->output_channels,
+                                               TFLMGEN_CONV2D_DSP_EDGE_STEPS, 1);
+    edge.biases = stream + (p->output_channels + 1) / 2 * (pair_words + 2 * bias_set);
+    edge.above = 8 + 8 * steps * rows.first;
+    edge.below = 8 * steps * below;
     variant->edge_blocks(blocks->im2col + 6 * steps * rows.first, stream, output, &edge.blocks);
 }
 

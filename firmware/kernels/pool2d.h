@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* AVERAGE_POOL_2D, MAX_POOL_2D and L2_POOL_2D: tensors [batches, height, width, channels]. Padding takes no part in a
  * result, but for the kernels with `zeros` in their name: there it is pixels of zero (the zero point) like others.
- * Means of integers round halves away from zero. Integer results are TFLite Micro's, bit for bit. */
+ * Means of integers round halves away from zero, and up in the kernel with `up` in its name, whose values are uint8
+ * codes less 128: LiteRT's uint8 kernel. Integer results are TFLite Micro's, bit for bit. */
 #ifndef TFLMGEN_KERNELS_POOL2D_H
 #define TFLMGEN_KERNELS_POOL2D_H
 
@@ -89,8 +90,8 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
 }
 #endif
 
-/* What a pool makes of a window's values, as macros whose names end with its KIND, which is AVERAGE, MAX or L2, and the
- * suffix of the elements' type, which is s8, s16 or f32:
+/* What a pool makes of a window's values, as macros whose names end with its KIND, which is AVERAGE, AVERAGE_UP, MAX
+ * or L2, and the suffix of the elements' type, which is s8, s16 or f32:
  *
  *   START                             the accumulator, `result`, in front of the first value
  *   ADD(result, value)                the accumulator with one value more
@@ -100,6 +101,10 @@ TFLMGEN_HELPER int32_t tflmgen_rounded_mean_s8(int32_t sum, int32_t count, uint3
 #define TFLMGEN_POOL_ADD_AVERAGE_s8(result, value) ((result) + (value))
 #define TFLMGEN_POOL_END_AVERAGE_s8(result, count, reciprocal) tflmgen_rounded_mean_s8(result, count, reciprocal)
 #define TFLMGEN_POOL_RECIPROCAL_AVERAGE_s8(count) tflmgen_reciprocal_s8(count)
+#define TFLMGEN_POOL_START_AVERAGE_UP_s8 0
+#define TFLMGEN_POOL_ADD_AVERAGE_UP_s8(result, value) ((result) + (value) + 128)
+#define TFLMGEN_POOL_END_AVERAGE_UP_s8(result, count, reciprocal) (((result) + (count) / 2) / (count) - 128)
+#define TFLMGEN_POOL_RECIPROCAL_AVERAGE_UP_s8(count) 0u
 #define TFLMGEN_POOL_START_AVERAGE_s16 0
 #define TFLMGEN_POOL_ADD_AVERAGE_s16(result, value) ((result) + (value))
 #define TFLMGEN_POOL_END_AVERAGE_s16(result, count, reciprocal) tflmgen_rounded_mean_s32(result, count)
@@ -261,6 +266,8 @@ TFLMGEN_POOL_2D(tflmgen_max_pool2d_f32, tflmgen_pool2d_f32, MAX, f32, tflmgen_f3
                 TFLMGEN_POOL_IGNORED)
 #endif
 TFLMGEN_POOL_2D(tflmgen_average_pool2d_s8, tflmgen_pool2d_s8, AVERAGE, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32,
+                TFLMGEN_POOL_IGNORED)
+TFLMGEN_POOL_2D(tflmgen_average_pool2d_up_s8, tflmgen_pool2d_s8, AVERAGE_UP, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32,
                 TFLMGEN_POOL_IGNORED)
 TFLMGEN_POOL_2D(tflmgen_max_pool2d_s8, tflmgen_pool2d_s8, MAX, s8, int8_t, tflmgen_s32, tflmgen_clamp_s32,
                 TFLMGEN_POOL_IGNORED)

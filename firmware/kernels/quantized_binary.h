@@ -53,6 +53,106 @@ TFLMGEN_KERNEL void tflmgen_squared_difference_s8(const int8_t *input1, const in
             tflmgen_squared_rows_s8(requantizes_second ? row2 : row1, requantizes_second ? row1 : row2, output, &p));
     }
 }
+#elif defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+/* What all rows of a call of SQUARED_DIFFERENCE in int8 have in common. The input of the larger scale has the factor
+ * 1/2, so that 2^6 times its values are exact; the other one is `requantized`. */
+struct tflmgen_squares_dsp {
+    int32_t elements;
+    int32_t offset; /* of `requantized` */
+    int32_t multiplier;
+    int32_t shift;
+    int32_t halved_offset;
+    int32_t output_multiplier;
+    int32_t output_shift; /* to the right */
+    int32_t addend;       /* the output's zero point, and the half of its rounding */
+};
+
+TFLMGEN_HELPER int32_t tflmgen_squares_dsp_requantized(int32_t value, const struct tflmgen_squares_dsp *p)
+{
+    return tflmgen_requantize_s31((value + p->offset) * (1 << 7), p->multiplier, p->shift);
+}
+
+/* |difference| < 2^15; squares need no sign fix. */
+TFLMGEN_HELPER int8_t tflmgen_squares_dsp_output(int32_t difference, const struct tflmgen_squares_dsp *p)
+{
+    const int32_t high = tflmgen_smmulr(2 * difference * difference, p->output_multiplier);
+    return (int8_t)tflmgen_saturate_s8((high + p->addend) >> p->output_shift);
+}
+
+/* Rows of both inputs: LDRSB, ADD, LSL, SMMULR, 3 to round, LDRSB, ADD, SUB, LSL, MUL, SMMULR, ADD, ASR, SSAT, STRB. */
+static __attribute__((noinline, unused)) void tflmgen_squares_dsp_rows(const int8_t *requantized, const int8_t *halved,
+                                                                       int8_t *output,
+                                                                       const struct tflmgen_squares_dsp *constants)
+{
+    const struct tflmgen_squares_dsp p = *constants;
+    TFLMGEN_UNROLL_4
+    for (int32_t i = 0; i < p.elements; ++i) {
+        const int32_t value = halved[i] * (1 << 6) + p.halved_offset;
+        output[i] = tflmgen_squares_dsp_output(value - tflmgen_squares_dsp_requantized(requantized[i], &p), &p);
+    }
+}
+
+/* A row and a single element: of the row that is requantized, and of the other one. */
+static __attribute__((noinline, unused)) void tflmgen_squares_dsp_one(const int8_t *requantized, int32_t one,
+                                                                      int8_t *output,
+                                                                      const struct tflmgen_squares_dsp *constants)
+{
+    const struct tflmgen_squares_dsp p = *constants;
+    const int32_t value = one * (1 << 6) + p.halved_offset;
+    TFLMGEN_UNROLL_4
+    for (int32_t i = 0; i < p.elements; ++i) {
+        output[i] = tflmgen_squares_dsp_output(value - tflmgen_squares_dsp_requantized(requantized[i], &p), &p);
+    }
+}
+
+static __attribute__((noinline, unused)) void tflmgen_squares_dsp_halved(const int8_t *halved, int32_t one,
+                                                                         int8_t *output,
+                                                                         const struct tflmgen_squares_dsp *constants)
+{
+    const struct tflmgen_squares_dsp p = *constants;
+    const int32_t value = p.halved_offset - tflmgen_squares_dsp_requantized(one, &p);
+    TFLMGEN_UNROLL_4
+    for (int32_t i = 0; i < p.elements; ++i) {
+        output[i] = tflmgen_squares_dsp_output(halved[i] * (1 << 6) + value, &p);
+    }
+}
+
+TFLMGEN_KERNEL void tflmgen_squared_difference_s8(const int8_t *input1, const int8_t *input2, int8_t *output,
+                                                  const struct tflmgen_add_quantized *params)
+{
+    const bool is_scalar1 = !params->stride1[params->rank - 1];
+    const bool is_scalar2 = !params->stride2[params->rank - 1];
+    const bool halves_first = params->multiplier1 == 1 << 30 && params->shift1 == 0;
+    const int32_t right = params->shift_output < 0 ? -params->shift_output : 0;
+    const struct tflmgen_squares_dsp p = {
+        params->extent[params->rank - 1],
+        halves_first ? params->offset2 : params->offset1,
+        halves_first ? params->multiplier2 : params->multiplier1,
+        halves_first ? params->shift2 : params->shift1,
+        (halves_first ? params->offset1 : params->offset2) * (1 << 6),
+        params->multiplier_output,
+        right,
+        params->output_offset * (1 << right) + (right > 0 ? 1 << (right - 1) : 0),
+    };
+    if (params->shift_output > 0 || right > 22) {
+        TFLMGEN_EACH_BINARY_ROW(
+            int8_t, input1, input2, output, params, for (int32_t i = 0; i < p.elements; ++i) {
+                const int32_t a = tflmgen_add_scale1(row1[is_scalar1 ? 0 : i], params);
+                output[i] = (int8_t)tflmgen_squared_difference_finish(
+                    a - tflmgen_add_scale2(row2[is_scalar2 ? 0 : i], params), params);
+            });
+    } else if (is_scalar1 || is_scalar2) {
+        /* Whether the row, not the single element, has the factor 1/2. */
+        const bool is_halved = halves_first != is_scalar1;
+        TFLMGEN_EACH_BINARY_ROW(int8_t, input1, input2, output, params,
+                                (is_halved ? tflmgen_squares_dsp_halved : tflmgen_squares_dsp_one)(
+                                    is_scalar1 ? row2 : row1, is_scalar1 ? *row1 : *row2, output, &p));
+    } else {
+        TFLMGEN_EACH_BINARY_ROW(
+            int8_t, input1, input2, output, params,
+            tflmgen_squares_dsp_rows(halves_first ? row2 : row1, halves_first ? row1 : row2, output, &p));
+    }
+}
 #else
 TFLMGEN_DEFINE_BINARY(tflmgen_squared_difference_s8, int8_t, int8_t, tflmgen_add_quantized,
                       tflmgen_squared_difference_finish(tflmgen_add_scale1(a, params) - tflmgen_add_scale2(b, params),

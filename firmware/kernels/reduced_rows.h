@@ -296,7 +296,10 @@ TFLMGEN_SHARED void tflmgen_column_sums_s8(const int8_t *input, int32_t count, c
             return;
         }
         tflmgen_s32 *sums = results + first;
-        sums[0] = sums[1] = sums[2] = sums[3] = (int32_t)start;
+        sums[0] = (int32_t)start;
+        sums[1] = (int32_t)start;
+        sums[2] = (int32_t)start;
+        sums[3] = (int32_t)start;
         for (int32_t i = 0; i < columns->extent[0]; ++i) {
             for (int32_t j = 0; j < columns->extent[1]; ++j) {
                 const int8_t *first_row = input + first + i * columns->stride[0] + j * columns->stride[1];

@@ -227,9 +227,66 @@ def mirror_pad(rng: Rng, dtype: str) -> Run:
     return finished(rng, make_case("MIRROR_PAD", [source, constant(index_type(rng), table)], [source], {"mode": mode}))
 
 
+def matrix_diag(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 1, 4))
+    return finished(rng, make_case("MATRIX_DIAG", [source], [source]))
+
+
+def diagonal_matrices(x: Array) -> Array:
+    matrices: Array = x[..., None] * np.eye(x.shape[-1], dtype=x.dtype)
+    return matrices
+
+
+def matrix_set_diag(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 2, 4))
+    *batches, rows, columns = source.type.max_shape
+    diagonal = like(source, (*batches, min(rows, columns)))
+    return finished(rng, make_case("MATRIX_SET_DIAG", [source, diagonal], [source]))
+
+
+def with_diagonal(x: Array, diagonal: Array) -> Array:
+    result, places = x.copy(), np.arange(diagonal.shape[-1])
+    result[..., places, places] = diagonal
+    return result
+
+
+def reverse_sequence(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 2, 5))
+    shape = source.type.max_shape
+    steps, batch = (int(axis) for axis in rng.permutation(len(shape))[:2])
+    kind = index_type(rng)
+    lengths = rng.integers(0, shape[steps] + 1, shape[batch]).astype(kind)
+    fixed = constant(kind, lengths) if rng.random() < 0.3 else Tensor(constant(kind, lengths).type)
+    options = {"seq_dim": steps, "batch_dim": batch}
+    case = make_case("REVERSE_SEQUENCE", [source, fixed], [source], options)
+    _, values = finished(rng, case)
+    return case, [values[0], None if fixed.data is not None else lengths]
+
+
+def reversed_sequences(x: Array, lengths: Array, seq_dim: int, batch_dim: int) -> Array:
+    rows = np.moveaxis(x, (batch_dim, seq_dim), (0, 1)).copy()
+    for row, length in zip(rows, lengths.tolist(), strict=True):
+        row[:length] = row[:length][::-1].copy()
+    return np.moveaxis(rows, (0, 1), (batch_dim, seq_dim))
+
+
+def bitcast(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 1, 3))
+    bits = source.type.dtype.bits
+    other = str(rng.choice([kind for kind in MOVED if kind != "bool"]))
+    wide = constant(other, np.zeros(1)).type.dtype.bits
+    shape = source.type.max_shape
+    if wide > bits:
+        source = like(source, (*shape[:-1], wide // bits))
+    return finished(rng, make_case("BITCAST", [source], [Tensor(constant(other, np.zeros(1)).type)]))
+
+
 def moved(name: str, make: Callable[[Rng, str], Run], expected: Expected | None, **options: Any) -> Family:
     return Family(name, MOVED, make, moves=True, expected=expected, **options)
 
+
+DIAGONALS = ("float32", "int8", "uint8", "int16", "int32", "int64")
+"""Types of LiteRT's kernels; of others it takes elements for floats, and writes beyond the tensor."""
 
 FAMILIES = (
     moved("CONCATENATION", concatenation, numpy_as(lambda *x, axis: np.concatenate(x, axis))),
@@ -251,5 +308,15 @@ FAMILIES = (
     moved("BATCH_TO_SPACE_ND", batch_to_space, None),
     moved("PAD", pad("PAD"), padded),
     moved("PADV2", pad("PADV2"), padded),
+    *(
+        Family(name, types, make, tflm=False, litert=types is DIAGONALS, expected=numpy_as(function))
+        for name, make, function in (
+            ("MATRIX_DIAG", matrix_diag, diagonal_matrices),
+            ("MATRIX_SET_DIAG", matrix_set_diag, with_diagonal),
+        )
+        for types in (DIAGONALS, tuple(kind for kind in MOVED if kind not in DIAGONALS))
+    ),
+    moved("REVERSE_SEQUENCE", reverse_sequence, numpy_as(reversed_sequences)),
+    Family("BITCAST", tuple(kind for kind in MOVED if kind != "bool"), bitcast),
     moved("MIRROR_PAD", mirror_pad, numpy_as(lambda x, t, mode: np.pad(x, t, ("reflect", "symmetric")[mode]))),
 )

@@ -161,6 +161,73 @@ def resize_nearest(rng: Rng, dtype: str) -> Run:
     return finished(rng, make_case("RESIZE_NEAREST_NEIGHBOR", inputs, [source], sampling))
 
 
+def sparse_to_dense(rng: Rng, dtype: str) -> Run:
+    result = typed(rng, dtype, shape_of(rng, 1, 4))
+    shape = result.type.max_shape
+    count = int(rng.integers(1, 6))
+    places = rng.permutation(int(np.prod(shape)))[:count]
+    picks = np.stack(np.unravel_index(places, shape), -1)
+    kind = index_type(rng)
+    picks = picks.reshape(-1) if len(shape) == 1 and rng.random() < 0.5 else picks
+    values = like(result, (len(places),) if rng.random() < 0.7 else ())
+    inputs = [tensor(kind, picks.shape), constant(index_type(rng), shape), values, like(result, ())]
+    case = make_case("SPARSE_TO_DENSE", inputs, [result], {"validate_indices": False})
+    _, drawn = finished(rng, case)
+    return case, [picks.astype(kind), None, *drawn[2:]]
+
+
+def dense(places: Array, shape: Array, values: Array, default: Array, **_: Any) -> Array:
+    result = np.full(shape, default, values.dtype)
+    result[tuple(places.reshape(-1, len(shape)).T)] = values
+    return result
+
+
+def bucketize(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 0, 3))
+    boundaries = tuple(float(v) for v in np.sort(rng.normal(0, 2, int(rng.integers(1, 12))).astype(np.float32)))
+    case = make_case("BUCKETIZE", [source], [tensor("int32", source.type.max_shape)], {"boundaries": boundaries})
+    _, values = finished(rng, case, odd=0.2)
+    if dtype != "float32":
+        values[0] = rng.integers(-4, 5, source.type.max_shape).astype(dtype)
+    return case, values
+
+
+def where(rng: Rng, dtype: str) -> Run:
+    """Of a constant, whose places are known; those of the run time are in whole models (host/test_found_rows.py)."""
+    shape = shape_of(rng, 1, 4)
+    values = rng.integers(0, 2, shape) if dtype == "bool" else rng.integers(0, 3, shape)
+    values.reshape(-1)[rng.integers(values.size)] = 1
+    case = make_case("WHERE", [constant(dtype, values)], [tensor("int64", np.argwhere(values).shape)])
+    return case, [None]
+
+
+def unique(rng: Rng, dtype: str) -> Run:
+    source = constant(dtype, rng.integers(0, 4, int(rng.integers(1, 12))), *((0.5, 1) if dtype in QUANTIZED else ()))
+    assert source.data is not None
+    rows = Tensor(source.type.with_shape(np.unique(source.data).shape))
+    kind = index_type(rng)
+    options = {"idx_out_type": 2 if kind == "int32" else 4}
+    case = make_case("UNIQUE", [source], [rows, tensor(kind, source.type.max_shape)], options)
+    return case, [None]
+
+
+QUANTIZED = ("int8", "uint8", "int16")
+
+
+def boxes(rng: Rng, dtype: str, sigma: bool) -> Run:
+    count, capacity = int(rng.integers(1, 20)), int(rng.integers(1, 12))
+    thresholds = [constant(dtype, rng.uniform(0.2, 0.9)), constant(dtype, rng.uniform(0, 0.5))]
+    inputs = [tensor(dtype, (count, 4)), tensor(dtype, (count,)), constant("int32", capacity), *thresholds]
+    outputs = [tensor("int32", (capacity,)), tensor("int32", ())]
+    if sigma:
+        inputs.append(constant(dtype, rng.uniform(0, 1) if rng.random() < 0.7 else 0.0))
+        outputs.insert(1, tensor(dtype, (capacity,)))
+    case = make_case(f"NON_MAX_SUPPRESSION_V{5 if sigma else 4}", inputs, outputs)
+    corners = rng.uniform(0, 1, (count, 4)).astype(np.float32)
+    scores = rng.permutation(np.linspace(0, 1, count)).astype(np.float32)
+    return case, [corners, scores, *[None] * (len(inputs) - 2)]
+
+
 def by_number(case: Case, values: list[Array | None]) -> list[Array]:
     """For types that references refuse: where they put the elements' numbers."""
     source, *rest = case.inputs
@@ -191,5 +258,11 @@ FAMILIES = (
     ),
     moved("EMBEDDING_LOOKUP", embedding_lookup, numpy_as(lambda i, x: x[i])),
     moved("DYNAMIC_UPDATE_SLICE", update_slice, numpy_as(updated)),
+    moved("SPARSE_TO_DENSE", sparse_to_dense, numpy_as(dense)),
+    Family("BUCKETIZE", ("float32", "int32", "int64"), bucketize),
+    Family("WHERE", ("bool", "float32", "int8", "uint8", "int32", "uint32", "int64"), where),
+    Family("UNIQUE", ("float32", "int8", "uint8", "int16", "int32", "int64"), unique),
+    Family("NON_MAX_SUPPRESSION_V4", ("float32",), lambda rng, dtype: boxes(rng, dtype, sigma=False)),
+    Family("NON_MAX_SUPPRESSION_V5", ("float32",), lambda rng, dtype: boxes(rng, dtype, sigma=True), rtol=1e-5),
     moved("RESIZE_NEAREST_NEIGHBOR", resize_nearest, by_number),
 )

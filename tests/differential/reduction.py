@@ -202,6 +202,47 @@ def range_(rng: Rng, dtype: str) -> Run:
 TOLERANCE: dict[str, Any] = {"rtol": 1e-5, "atol": 1e-5}
 INTEGERS = ("int8", "int16", "int32", "int64")
 
+
+def segment_sum(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 1, 4))
+    rows = source.type.max_shape[0]
+    indices = np.cumsum(rng.integers(0, 3, rows))
+    return finished(rng, make_case("SEGMENT_SUM", [source, constant("int32", indices)], [source]))
+
+
+def summed_segments(case: Case, values: list[Array | None]) -> list[Array]:
+    x, indices = operands_of(case, values)
+    sums = np.zeros((indices[-1] + 1, *x.shape[1:]), x.dtype)
+    np.add.at(sums, indices, x)
+    return [sums]
+
+
+def unsorted(operator: str) -> Callable[[Rng, str], Run]:
+    def make(rng: Rng, dtype: str) -> Run:
+        source = typed(rng, dtype, shape_of(rng, 1, 4))
+        count = int(rng.integers(1, 5))
+        shape = source.type.max_shape[: int(rng.integers(1, len(source.type.shape) + 1))]
+        indices = rng.integers(0, count, shape).astype(np.int32)
+        fixed = rng.random() < 0.3
+        inputs = [source, constant("int32", indices) if fixed else tensor("int32", shape), constant("int32", count)]
+        case = make_case(operator, inputs, [source])
+        _, values = finished(rng, case)
+        return case, [values[0], None if fixed else indices, None]
+
+    return make
+
+
+def local_response(rng: Rng, dtype: str) -> Run:
+    source = typed(rng, dtype, shape_of(rng, 4, 4, 9))
+    options = {
+        "radius": int(rng.integers(0, 6)),
+        "bias": float(rng.uniform(0.5, 2)),
+        "alpha": float(rng.uniform(0, 1)),
+        "beta": float(rng.uniform(0.1, 1)),
+    }
+    return finished(rng, make_case("LOCAL_RESPONSE_NORMALIZATION", [source], [source], options))
+
+
 FAMILIES = (
     # TFLite Micro's MEAN and SUM have room for 4 dimensions and 2 axes; LiteRT's are others with int8.
     Family("MEAN", ("int8", "int16"), reduction("MEAN", 2), litert=False),
@@ -219,6 +260,13 @@ FAMILIES = (
         Family(name, ("float32", "int8", "uint8", "int16", "int32"), arg(name), expected=chosen(function))
         for name, function in (("ARG_MAX", np.argmax), ("ARG_MIN", np.argmin))
     ),
+    # Absent indices are rows of zeros, as in TensorFlow; LiteRT's kernel refuses them.
+    Family("SEGMENT_SUM", ("float32", "int32"), segment_sum, litert=False, expected=summed_segments, **TOLERANCE),
+    *(
+        Family(f"UNSORTED_SEGMENT_{name}", ("float32", "int32"), unsorted(f"UNSORTED_SEGMENT_{name}"), **TOLERANCE)
+        for name in ("SUM", "PROD", "MAX", "MIN")
+    ),
+    Family("LOCAL_RESPONSE_NORMALIZATION", ("float32",), local_response, tflm=False, **TOLERANCE),
     Family("CUMSUM", ("float32", "int8", "int32", "int64"), cumsum, **TOLERANCE),
     Family("TOPK_V2", ("float32", "int8", "uint8", "int16", "int32", "int64"), top_k, expected=sorted_out),
     Family("ONE_HOT", MOVED, one_hot, moves=True, expected=hot),

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 from support.case_models import model_bytes
 from support.differential import Family, NoReferenceError, draw, is_empty, reference
+from support.random_chain import random_chain
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.kernels import OPERATORS
 from tflmgen.reference import Interpreter, UnsupportedError
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.evaluations import EVALUATIONS
 
-from differential import elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted
+from differential import elementwise, keyed, mixed, movement, picking, randoms, recurrent, reduction, rescaled, weighted
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
+from tflite_micro.python.tflite_micro import runtime
 
-ROOMS = (elementwise, mixed, movement, picking, recurrent, reduction, rescaled, weighted)
+ROOMS = (elementwise, keyed, mixed, movement, picking, randoms, recurrent, reduction, rescaled, weighted)
 STEP_FAMILIES = recurrent.FAMILIES
 FAMILIES = [family for room in ROOMS for family in room.FAMILIES if isinstance(family, Family)]
 NOT_EVALUATED = "CUSTOM:"
@@ -39,9 +41,10 @@ def compare(family: Family, dtype: str, seed: int) -> str:
     except NoReferenceError:
         return "no reference"
     updates = OPERATORS[case.operator].updates
-    inputs = [v for i, v in enumerate(values) if v is not None and i not in updates]
+    files = len(case.without_state.inputs)
+    inputs = [v for i, v in enumerate(values[:files]) if v is not None and i not in updates]
     try:
-        outputs = Interpreter(parse_model(model_bytes(case), "case.tflite")).invoke(None, inputs)
+        outputs = Interpreter(parse_model(model_bytes(case.without_state), "case.tflite")).invoke(None, inputs)
     except UnsupportedError:
         return "not evaluated"
     for got, want in zip(outputs, expected, strict=False):
@@ -72,7 +75,7 @@ def test_layers_with_state(count: int) -> None:
 
 def compare_steps(family: recurrent.StepFamily, seed: int) -> str:
     case, inputs = family.make(np.random.default_rng([seed, *family.name.encode()]))
-    interpreter = Interpreter(parse_model(model_bytes(case), "case.tflite"))
+    interpreter = Interpreter(parse_model(model_bytes(case.without_state), "case.tflite"))
     for step, (value, want) in enumerate(zip(inputs, family.reference(case, inputs), strict=True)):
         try:
             got = interpreter.invoke(None, [value])[0]
@@ -81,3 +84,18 @@ def compare_steps(family: recurrent.StepFamily, seed: int) -> str:
         tolerance = family.tolerance if want.dtype.kind == "f" else {"rtol": 0, "atol": 0}
         np.testing.assert_allclose(got, want, **tolerance, err_msg=f"{family.name} {seed}, step {step}: {case}")
     return "equal"
+
+
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 200), marks=pytest.mark.sweep)], ids=len)
+def test_random_networks(seeds: range) -> None:
+    for seed in seeds:
+        data, rng = random_chain(seed), np.random.default_rng(seed)
+        model = parse_model(data, "network.tflite")
+        graph = model.subgraphs[0]
+        values = rng.integers(-128, 128, graph.tensors[graph.inputs[0]].shape).astype(np.int8)
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=1_000_000)
+        interpreter.set_input(values, 0)
+        interpreter.invoke()
+        np.testing.assert_array_equal(
+            Interpreter(model).invoke(None, [values])[0], interpreter.get_output(0), str(seed)
+        )

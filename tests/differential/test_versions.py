@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
-from tflmgen.frontend.tflite.versions import highest_version
+from tflmgen.frontend.tflite.operator_versions import highest_version
 
 litert = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is the reference")
 

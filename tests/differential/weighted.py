@@ -76,6 +76,25 @@ def transpose_conv(rng: Rng, dtype: str) -> Run:
     return case, random_values(case, rng)
 
 
+def conv3d_transpose(rng: Rng, dtype: str) -> Run:
+    strides, taps, outside = ([int(n) for n in rng.integers(1, 4, 3)] for _ in range(3))
+    channels, filters, same = int(rng.integers(1, 4)), int(rng.integers(1, 4)), bool(rng.integers(2))
+    sizes = [max(o * 2, t) + int(rng.integers(3)) for o, t in zip(outside, taps, strict=True)]
+    inner = [
+        -(-n // stride) if same else (n + stride - t) // stride
+        for n, stride, t in zip(sizes, strides, taps, strict=True)
+    ]
+    batches = int(rng.integers(1, 3))
+    weights = constant(dtype, rng.normal(size=(*taps, filters, channels)))
+    inputs = [constant("int32", [batches, *sizes, filters]), weights, tensor(dtype, (batches, *inner, channels))]
+    if rng.random() < 0.7:
+        inputs.append(constant(dtype, rng.normal(size=filters)))
+    options = {"padding": int(not same), **{f"stride_{axis}": n for axis, n in zip("dhw", strides, strict=True)}}
+    options |= {f"dilation_{axis}_factor": 1 for axis in "dhw"}
+    case = make_case("CONV_3D_TRANSPOSE", inputs, [tensor(dtype, ())], options)
+    return case, random_values(case, rng)
+
+
 def pooling(operator: str) -> Callable[[Rng, str], Run]:
     return lambda rng, dtype: pool2d(rng, dtype, operator)
 
@@ -93,6 +112,7 @@ FAMILIES = (
     Family("CONV_2D", NUMBERS, conv2d, **TOLERANCE),
     Family("DEPTHWISE_CONV_2D", NUMBERS, depthwise_conv2d, **TOLERANCE),
     Family("CONV_3D", ("float32",), conv3d, **TOLERANCE),
+    Family("CONV_3D_TRANSPOSE", ("float32",), conv3d_transpose, **TOLERANCE),
     Family("FULLY_CONNECTED", NUMBERS, fully_connected, **TOLERANCE),
     Family("BATCH_MATMUL", NUMBERS, batch_matmul, **TOLERANCE),
     Family("TRANSPOSE_CONV", NUMBERS, transpose_conv, **TOLERANCE),

@@ -13,9 +13,9 @@ from support import tiny
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.session import EmulatorError, Session
-from tflmgen.project.board import Board, list_boards
-from tflmgen.project.elf import SHF_ALLOC, read_elf
+from tflmgen.hardware.board import Board, list_boards
 from tflmgen.project.platformio import Firmware, build, environment_variables
+from tflmgen.toolchain.elf import SHF_ALLOC, read_elf
 
 pytestmark = [
     pytest.mark.emulator,

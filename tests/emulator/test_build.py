@@ -14,10 +14,10 @@ import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
 from support.tools import requires_compiler
-from tflmgen.project.board import load_board
-from tflmgen.project.elf import ElfError, read_elf
+from tflmgen.hardware.board import load_board
 from tflmgen.project.platformio import BuildError, Firmware, build
-from tflmgen.project.toolchain import ToolchainError
+from tflmgen.toolchain.elf import ElfError, read_elf
+from tflmgen.toolchain.programs import ToolchainError
 
 pytestmark = [
     pytest.mark.emulator,

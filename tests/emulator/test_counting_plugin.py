@@ -19,10 +19,10 @@ from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.process import open_child
 from tflmgen.emulators.qemu import run_qemu
 from tflmgen.emulators.session import Invocation, Session
-from tflmgen.project.board import Board, list_boards, load_board
-from tflmgen.project.elf import read_elf
-from tflmgen.project.flash_timing import flash_timing
+from tflmgen.hardware.board import Board, list_boards, load_board
+from tflmgen.hardware.flash_timing import flash_timing
 from tflmgen.project.platformio import build
+from tflmgen.toolchain.elf import read_elf
 
 pytestmark = [
     pytest.mark.emulator,
@@ -54,6 +54,7 @@ CYCLES = {
     "cortex-m0": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN + 31 * 100),
     "cortex-m3": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
     "cortex-m4": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
+    "cortex-m33": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
     "cortex-m55": Cycles(INSTRUCTIONS, INSTRUCTIONS + 2 * TAKEN),
 }
 

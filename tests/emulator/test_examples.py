@@ -19,7 +19,7 @@ from support.commands import tflmgen
 from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from support.transcripts import PLAIN_80_COLUMNS
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 from tflmgen.project.platformio import build
 
 EXAMPLES = ROOT / "examples"

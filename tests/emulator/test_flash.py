@@ -10,7 +10,7 @@ import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 pytestmark = [
     pytest.mark.emulator,

@@ -169,9 +169,22 @@ def dequantize(rng: np.random.Generator) -> CaseInputs:
     return make_case("DEQUANTIZE", [source], [tensor("float32", values.shape)]), [values]
 
 
+def batch_matmul(rng: np.random.Generator) -> CaseInputs:
+    """Matrices of which either may be transposed, few rows or columns among them."""
+    rows, columns = int(pick(rng, 1, 2, rng.integers(1, 40))), int(pick(rng, 1, 3, rng.integers(4, 40)))
+    batches, depth = int(rng.integers(1, 3)), int(rng.integers(1, 30))
+    adjoint = [bool(flag) for flag in rng.integers(0, 2, 2)]
+    sides = [(rows, depth), (depth, columns)]
+    shapes = [(batches, *(side[::-1] if turned else side)) for side, turned in zip(sides, adjoint, strict=True)]
+    operands = [tensor("float32", shape) for shape in shapes]
+    case = make_case("BATCH_MATMUL", operands, [tensor("float32", ())], {"adj_x": adjoint[0], "adj_y": adjoint[1]})
+    return case, random_values(case, rng)
+
+
 CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "fully_connected": lambda rng: fully_connected(rng, "float32"),
     "fully_connected deep": deep,
+    "batch_matmul": batch_matmul,
     "conv2d": lambda rng: conv2d(rng, "float32"),
     "conv2d by int8": lambda rng: conv2d(rng, "hybrid"),
     "conv2d wide": lambda rng: wide(rng, "CONV_2D"),
@@ -198,8 +211,8 @@ def svdf_sizes(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(n) for n in rng.integers((1, 1, 1, 1, 1), (2, 20, 10, 3, 12), endpoint=True))
 
 
-DRAWN = {"unary": 60, "by elements": 200, "cast": 60, "pool": 60, "reduction": 60}
-"""How many of those that are more operators than one; 20 of others."""
+DRAWN = {"unary": 40, "batch_matmul": 40, "by elements": 100, "cast": 30, "pool": 20, "reduction": 30}
+"""How many of those that are more operators than one; 10 of others."""
 
 
 INLINE = ("rows_f32.h", "lanes_f32.h")
@@ -218,7 +231,7 @@ def test_every_kernel_with_such_instructions_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_float_kernels_give_the_same_bits(name: str, machine: Machine, optimize: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
-    cases = [case for case in (CASES[name](rng) for _ in range(DRAWN.get(name, 20))) if not broken_rules(case[0])]
+    cases = [case for case in (CASES[name](rng) for _ in range(DRAWN.get(name, 10))) if not broken_rules(case[0])]
     runs = []
     for (case, values), expected in zip(cases, host_outputs(cases), strict=True):
         for overlap in (None, *claims(kernel_for(case, machine))):

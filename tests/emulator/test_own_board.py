@@ -9,7 +9,7 @@ import pytest
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
-from tflmgen.project.elf import read_elf
+from tflmgen.toolchain.elf import read_elf
 
 pytestmark = [
     pytest.mark.emulator,

@@ -122,3 +122,24 @@ def test_resized_images_with_the_instructions_of_every_cortex_m(tmp_path: Path) 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_many_random_layers_give_the_same_bits(seed: int, tmp_path: Path) -> None:
     check(seed, 40, tmp_path)
+
+
+def squared_difference(rng: np.random.Generator) -> Drawn:
+    """Of rows, or of rows and single elements; inputs of one scale, or either of the larger one; shifts either way."""
+    shape = int(rng.integers(1, 4)), int(rng.integers(1, 30))
+    others = [shape, (shape[0], 1), (1, shape[1]), (1, 1)]
+    shapes = [shape, others[int(rng.integers(4))]]
+    scales = [0.05, float(rng.choice([0.05, 0.02, 0.07]))]
+    operands = [
+        tensor("int8", shapes[i], scales[i], int(rng.choice([-128, 0, 127, 3]))) for i in rng.permutation(2).tolist()
+    ]
+    output = tensor("int8", (), float(0.05 * 2.0 ** -rng.uniform(-4, 7)), int(rng.choice([-128, 0, 5])))
+    case = make_case("SQUARED_DIFFERENCE", operands, [output])
+    return case, random_values(case, rng)
+
+
+@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+def test_squared_differences_by_rows(machine: Machine, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    drawn = [squared_difference(rng) for _ in range(40)]
+    assert check_drawn(drawn, tmp_path, machine) == {"tflmgen_squared_difference_s8"}

@@ -10,9 +10,9 @@ import pytest
 from support import tiny
 from support.repository import page_named
 from support.tools import requires_compiler
-from tflmgen.project.board import Board, list_boards
-from tflmgen.project.elf import SHF_ALLOC, read_elf
+from tflmgen.hardware.board import Board, list_boards
 from tflmgen.project.platformio import build
+from tflmgen.toolchain.elf import SHF_ALLOC, read_elf
 
 pytestmark = [
     pytest.mark.emulator,

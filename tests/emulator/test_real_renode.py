@@ -15,9 +15,9 @@ from support.commands import Finished, tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu, requires_renode
 from tflmgen.emulators.open_session import NO_MVE
-from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.hardware.board import Board, list_boards, load_board
 from tflmgen.project.platformio import environment_variables
-from tflmgen.project.toolchain import find_renode
+from tflmgen.toolchain.programs import find_renode
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_renode]
 

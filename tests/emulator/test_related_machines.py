@@ -10,7 +10,7 @@ import pytest
 from support import tiny
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.emulators.open_session import open_session
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 from tflmgen.project.platformio import build
 
 pytestmark = [

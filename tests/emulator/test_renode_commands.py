@@ -16,7 +16,7 @@ from support.commands import tflmgen, write_adder
 from support.renode_stand_in import StandIn, outliving
 from support.tools import requires_compiler
 from tflmgen.emulators.link import Client
-from tflmgen.project.board import list_boards, load_board
+from tflmgen.hardware.board import list_boards, load_board
 from tflmgen.project.platformio import environment_variables
 
 pytestmark = [pytest.mark.emulator, requires_compiler]

@@ -15,7 +15,7 @@ from support.serial_device import Device, Faults, device
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.emulators.open_session import open_port
 from tflmgen.emulators.session import EmulatorError, RestartError
-from tflmgen.project.board import Board, load_board
+from tflmgen.hardware.board import Board, load_board
 from tflmgen.project.platformio import build
 
 pytestmark = [

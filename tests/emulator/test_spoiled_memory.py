@@ -9,8 +9,8 @@ from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.compiler import compile_model
 from tflmgen.emulators.firmware_session import running
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions, CheckWeights, OutputOptions, SessionOptions
-from tflmgen.project.board import load_board
 from tflmgen.terminal.console import Console
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]

@@ -11,8 +11,8 @@ from tflmgen.compiler import compile_module
 from tflmgen.emulators.firmware_session import running
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import load_board
 from tflmgen.terminal.console import Console
 
 

@@ -13,9 +13,9 @@ from tflmgen.compiler import compile_module
 from tflmgen.emulators.firmware_session import running
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.hardware.board import load_board
 from tflmgen.ir.graph import Module, Op
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import load_board
 from tflmgen.terminal.console import Console
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]

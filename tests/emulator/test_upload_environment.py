@@ -12,9 +12,9 @@ import pytest
 from support import tiny
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.emulators.open_session import open_session
-from tflmgen.project.board import Board, list_boards, load_board
-from tflmgen.project.elf import read_elf
+from tflmgen.hardware.board import Board, list_boards, load_board
 from tflmgen.project.platformio import UploadError, environment_variables, upload
+from tflmgen.toolchain.elf import read_elf
 
 STAND_IN = Path(__file__).parents[1] / "support" / "upload_platform"
 BARE = [b for b in list_boards() if b.platformio and not b.platformio.framework]

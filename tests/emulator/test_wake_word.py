@@ -14,8 +14,8 @@ from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.applications import read_program
 from tflmgen.compiler import compile_model
+from tflmgen.hardware import board_for
 from tflmgen.options import BuildOptions
-from tflmgen.project import board_for
 
 EXAMPLE = ROOT / "examples" / "wake_word"
 BOARD = "mps2_an386"

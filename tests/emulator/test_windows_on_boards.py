@@ -7,9 +7,9 @@ from support.tools import requires_compiler, requires_qemu
 from support.window_cases import Arrays, WindowCase, built_cases, corpus_cases, series
 from tflmgen.compiler import compile_module
 from tflmgen.emulators.firmware_session import running
+from tflmgen.hardware.board import Board, load_board
 from tflmgen.ir.graph import Module
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import Board, load_board
 from tflmgen.terminal.console import Console
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]

@@ -20,8 +20,7 @@ from support.commands import Finished, tflmgen, write_adder
 from support.model_writer import ModelWriter
 from support.processes import survivors
 from support.repository import ROOT
-from tflmgen.crash_site import where_to_report
-from tflmgen.failure import guarded
+from tflmgen.failure import guarded, where_to_report
 from tflmgen.project.folder import FolderError
 from typer import Exit
 
@@ -153,7 +152,7 @@ def test_failed_compilation_leaves_no_fresh_folder(monkeypatch: pytest.MonkeyPat
     def broken(*_: Any) -> None:
         raise FolderError("model.c:1: error: no")
 
-    monkeypatch.setattr("tflmgen.api.project_build.compile_project", broken)
+    monkeypatch.setattr("tflmgen.actions.project_build.compile_project", broken)
     assert "model.c:1: error: no" in _fails("build", "adder.tflite", "--board", "host", "-o", "out")
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
+from tflmgen.errors import BudgetError
+from tflmgen.hardware import HOST, load_board
 from tflmgen.kernels import Selector
 from tflmgen.options import BuildOptions
-from tflmgen.project import HOST, load_board, plan_for
-from tflmgen.project.budget import BudgetError, check_weights
+from tflmgen.project import plan_for
+from tflmgen.project.budget import check_weights
 
 
 def layers(path: Path, units: int, is_dead: bool = False) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tflmgen.errors import ModelError
-from tflmgen.frontend import model_source
+from tflmgen.sources import model_source
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "net.pt2"])

@@ -13,7 +13,7 @@ from support.repository import ROOT
 from tflmgen.applications import read_program
 from tflmgen.applications.conditions import parse_condition
 from tflmgen.errors import ModelError
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
 from tflmgen.options import BuildOptions
 from tflmgen.reference import Interpreter
 

@@ -15,8 +15,8 @@ from support.commands import tflmgen
 from support.random_applications import filtered
 from support.repository import ROOT
 from support.tools import requires_compiler
-from tflmgen.api import Supply, energy_json
-from tflmgen.frontend import write_model
+from tflmgen.actions import Supply, energy_json
+from tflmgen.frontend.tflite import write_model
 
 CALLS = 4 * ROWS
 FLASH_TOLERANCE = 0.01

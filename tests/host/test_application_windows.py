@@ -15,7 +15,8 @@ from support.repository import ROOT
 from tflmgen.applications import read_program
 from tflmgen.applications.link_models import link
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, import_model, write_model
+from tflmgen.frontend import import_model
+from tflmgen.frontend.tflite import Model, write_model
 from tflmgen.ir import If, Module, Op, walk
 from tflmgen.options import BuildOptions
 from tflmgen.passes.macs import macs_of

@@ -10,7 +10,7 @@ import pytest
 from support.circle_files import write_circle
 from support.commands import tflmgen
 from support.corpus import CORPUS, requires_corpus
-from tflmgen.frontend import Model, ModelBuilder, read_model
+from tflmgen.frontend.tflite import Model, ModelBuilder, read_model
 from tflmgen.ir import DType
 from tflmgen.reference import Interpreter
 
@@ -46,9 +46,49 @@ def test_instance_norm_equals_its_definition(tmp_path: Path, monkeypatch: pytest
     np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-5)
 
 
+def _one_operator(name: str, shape: tuple[int, ...], tables: list[Any], options: dict[str, Any]) -> Model:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = (graph.tensor(key, DType.FLOAT32, shape) for key in "xy")
+    constants = [graph.constant(f"c{k}", table) for k, table in enumerate(tables)]
+    graph.operator(name, [x, *constants], [y], options)
+    graph.inputs, graph.outputs = [x], [y]
+    return builder.model()
+
+
+def _outputs(path: Path, model: Model, x: Any) -> Any:
+    return Interpreter(read_model(write_circle(path, model))).invoke(None, [x])[0]
+
+
+@pytest.mark.parametrize("with_beta", [False, True])
+@pytest.mark.parametrize("shape", [(2, 6), (1, 3, 6), (1, 2, 3, 6)])
+def test_rms_norm_equals_its_definition(tmp_path: Path, shape: tuple[int, ...], with_beta: bool) -> None:
+    rng = np.random.default_rng(6)
+    tables = [rng.uniform(0.5, 2, 6).astype(np.float32) for _ in range(1 + with_beta)]
+    x = rng.normal(0, 2, shape).astype(np.float32)
+    result = _outputs(tmp_path / "n.circle", _one_operator("RMS_NORM", shape, tables, {"epsilon": 0.01}), x)
+    want = x / np.sqrt(np.square(x).mean(-1, keepdims=True) + 0.01) * tables[0] + (tables[1] if with_beta else 0)
+    np.testing.assert_allclose(result, want, rtol=1e-5, atol=1e-6)
+
+
+def test_rotary_embedding_equals_its_definition(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    sine, cosine = (rng.normal(size=(1, 1, 1, 8)).astype(np.float32) for _ in range(2))
+    x = rng.normal(size=(1, 2, 3, 8)).astype(np.float32)
+    result = _outputs(tmp_path / "n.circle", _one_operator("ROPE", x.shape, [sine, cosine], {"mode": 0}), x)
+    turned = np.concatenate([-x[..., 4:], x[..., :4]], -1)
+    np.testing.assert_allclose(result, x * cosine + turned * sine, rtol=1e-5, atol=1e-6)
+
+
+_TABLE = np.ones(8, np.float32)
+
+
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
+        (_one_operator("ROPE", (1, 2, 3, 8), [_TABLE, _TABLE], {"mode": 1}), "requires the mode GPT_NEOX"),
+        (_one_operator("ROPE", (1, 2, 3, 6), [_TABLE, _TABLE], {"mode": 0}), "tables of as many"),
+        (_one_operator("RMS_NORM", (2, 8), [], {}), "requires an input and gamma"),
         (_normalized("BCQ_GATHER"), "operator 0 (BCQ_GATHER)"),
         (_normalized(dtype=DType.INT8), "INSTANCE_NORM"),
     ],

@@ -76,6 +76,15 @@ def test_prefetch_hides_what_a_line_takes(waits: Waits) -> None:
     assert waits("prefetch\n", straight(5, 4)) == [5, 2, 2, 2, 2]
 
 
+def test_a_serial_flash_needs_no_address_for_the_next_line(waits: Waits) -> None:
+    assert waits("sequential 2\n", straight(4, 8)) == [5, 2, 2, 2]
+    # What lies between two lines costs a new address, and so does going back.
+    loads = [("l", 0, 8), ("l", 16, 8), ("l", 48, 8), ("l", 64, 8), ("l", 0, 8), ("l", 16, 8)]
+    assert waits("sequential 2\n", loads) == [5, 2, 5, 2, 5, 2]
+    # A cached line is no read.
+    assert waits("sequential 2\nconstants 8 1 16\n", [*loads[:2], ("l", 0, 8), ("l", 32, 8)]) == [5, 2, 0, 2]
+
+
 def test_a_branch_finds_the_flash_busy_with_a_prefetch(waits: Waits) -> None:
     # At 6 the flash begins to read line 1 and is free at 12; the line branched to comes 6 cycles later.
     assert waits("prefetch\n", [("f", 0, 2), ("f", 0x100, 1)]) == [5, 10]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.repository import ROOT
 from tflmgen.emulators import EXACT
-from tflmgen.project import find_host_compiler
+from tflmgen.toolchain import find_host_compiler
 
 PROGRAM = """
 #include "select.h"

@@ -17,7 +17,7 @@ from support.repository import ROOT
 from tflmgen.api.model_session import ModelSession
 from tflmgen.applications.link_models import link
 from tflmgen.applications.program_source import model_keys
-from tflmgen.frontend import parse_model
+from tflmgen.frontend.tflite import parse_model
 
 EXAMPLES = ROOT / "examples"
 PATHS = tuple(EXAMPLES / path for path in ("gate.tflite", "whistle/whistle.tflite", "tracker/tracker.tflite"))

@@ -31,7 +31,7 @@ from tflmgen.emulators.link import (
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.process import PipeStream, open_pipe
 from tflmgen.emulators.session import EmulatorError
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 X = bytes(range(16))
 Y = bytes(range(1, 17))

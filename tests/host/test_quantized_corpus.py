@@ -24,8 +24,8 @@ from support.quantized_corpus import (
 )
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import read_input_sets
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
+from tflmgen.input_sets import read_input_sets
 from tflmgen.quantize import observed_build
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")

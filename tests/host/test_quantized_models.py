@@ -9,8 +9,9 @@ import pytest
 from support.corpus import CORPUS, corpus_manifest, requires_corpus
 from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import Vectors, read_input_sets
-from tflmgen.frontend import Model, find_bounds, import_model, read_model
+from tflmgen.frontend import find_bounds, import_model
+from tflmgen.frontend.tflite import Model, read_model
+from tflmgen.input_sets import Vectors, read_input_sets
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS
 from tflmgen.quantize import observed_build

@@ -16,10 +16,9 @@ from support.renode_stand_in import StandIn, outliving
 from support.tools import requires_compiler
 from tflmgen.emulators.host import compile_host, run_host
 from tflmgen.emulators.open_session import open_session
-from tflmgen.emulators.renode import START_LIMIT, RenodeError
-from tflmgen.emulators.renode_count import COUNT_NOTE
+from tflmgen.emulators.renode import COUNT_NOTE, START_LIMIT, RenodeError
 from tflmgen.emulators.session import EmulatorError
-from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.hardware.board import Board, list_boards, load_board
 from tflmgen.project.platformio import build
 
 BOARD = "mps2_an386"
@@ -28,7 +27,7 @@ INVOKE = (1, [tiny.VALUES, tiny.mode(0)])
 HOLD = """
 import sys, time
 from pathlib import Path
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 from tflmgen.emulators.open_session import open_session
 from tflmgen.failure import leave_on_sigterm
 

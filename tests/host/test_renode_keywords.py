@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 from support import tiny
 from tflmgen.emulators.host import compile_host
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 X = np.arange(16, dtype=np.int8)
 VALUES = np.frombuffer(tiny.VALUES, np.int32)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support import tiny
 from support.renode_stand_in import FOLDER
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 pytest.importorskip("robot", reason="Robot Framework is not installed")
 

@@ -14,8 +14,8 @@ from support.model_writer import ModelWriter
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from support.well_known import well_known
+from tflmgen.hardware.board import HOST, load_board
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import HOST, load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
 from tflmgen.report.removal_texts import dead_channels as layers_with_dead_channels

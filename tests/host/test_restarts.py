@@ -12,7 +12,7 @@ from support import tiny
 from tflmgen.emulators.host import compile_host
 from tflmgen.emulators.process import PipeStream, open_pipe
 from tflmgen.emulators.session import RestartError, Session
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 
 class RestartingLine:

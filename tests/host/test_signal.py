@@ -17,7 +17,7 @@ from support.model_writer import ModelWriter
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.ir.graph import Signature
+from tflmgen.ir.graph import EntryPoint
 from tflmgen.kernels.table import OPERATORS
 
 Array = NDArray[Any]
@@ -231,7 +231,7 @@ def check(cases: Sequence[Case], seed: int) -> None:
         compare(case, outputs, got)
 
 
-def native(cases: Sequence[Case]) -> tuple[Path, list[Sequence[Signature]]]:
+def native(cases: Sequence[Case]) -> tuple[Path, list[Sequence[EntryPoint]]]:
     stages = [compile_bytes(case.model) for case in cases]
     program = build_native({f"m{i}": stage.sources(f"m{i}") for i, stage in enumerate(stages)})
     return program, [stage.module.signatures for stage in stages]

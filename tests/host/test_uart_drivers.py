@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.repository import ROOT
-from tflmgen.project.board import Board, list_boards
+from tflmgen.hardware.board import Board, list_boards
 
 RUNTIME = ROOT / "firmware" / "platform" / "runtime"
 MODELS = ("stm32v1", "stm32v2", "stm32_lpuart", "pl011", "nrf_uarte", "nrf51")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.well_known import well_known
 from tflmgen.compiler import compile_model
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import load_board
 
 GOALS = {
     "mlperf_kws_int8": (8_640, 5_700, 5_300),

@@ -56,7 +56,7 @@ def entries() -> list[dict[str, Any]]:
     ("target", "part"),
     [
         (M4, slice(None)),
-        *((target, slice(first, None, 3)) for first, target in enumerate((Target("generic"), M0, M55))),
+        *((target, slice(first, None, 9)) for first, target in enumerate((Target("generic"), M0, M55))),
         *(pytest.param(target, slice(None), marks=pytest.mark.sweep) for target in (Target("generic"), M0, M55)),
     ],
     ids=["m4", "portable", "m0", "m55", "all portable", "all m0", "all m55"],

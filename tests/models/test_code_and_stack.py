@@ -38,8 +38,8 @@ def firmware(name: str, board: str, optimize: str, folder: Path) -> dict[str, in
 @pytest.mark.parametrize(
     ("optimize", "name"),
     [
-        *sampled([("speed", name) for name in BENCHMARKS], 2),
-        *sampled([("size", name) for name in BENCHMARKS], 2, first=1),
+        *sampled([("speed", name) for name in BENCHMARKS], 4),
+        *sampled([("size", name) for name in BENCHMARKS], 4, first=1),
         ("ram", "mlperf_kws_int8"),
         *(pytest.param("ram", name, marks=pytest.mark.sweep) for name in BENCHMARKS[1:]),  # the search takes long
     ],
@@ -53,8 +53,8 @@ def test_on_a_cortex_m4(name: str, optimize: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("board", "name"),
     [
-        *sampled([("mps2_an385_m0", name) for name in BENCHMARKS], 2),
-        *sampled([("mps3_an547", name) for name in BENCHMARKS], 2, first=1),
+        *sampled([("mps2_an385_m0", name) for name in BENCHMARKS], 4),
+        *sampled([("mps3_an547", name) for name in BENCHMARKS], 4, first=1),
     ],
 )
 def test_stack_on_other_cores(name: str, board: str, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ STATEFUL = [name for name, entry in ENTRIES.items() if entry["category"] == "sta
 
 
 @requires_corpus
-@pytest.mark.parametrize("name", sampled([*_foundation(), *STATEFUL], 3))
+@pytest.mark.parametrize("name", sampled([*_foundation(), *STATEFUL], 5))
 def test_foundation_and_state_on_the_host(name: str) -> None:
     _test(CORPUS / ENTRIES[name]["path"], "host")
 
@@ -69,7 +69,7 @@ def test_arena_of_the_mlperf_models(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.emulator
-@pytest.mark.parametrize("board", ["mps2_an385_m0", "disco_f407vg", *MPS])
+@pytest.mark.parametrize("board", sampled(["mps2_an385_m0", "disco_f407vg", *MPS], 2))
 def test_kws_on_every_board_that_holds_it(board: str, tmp_path: Path) -> None:
     _test(well_known(KWS, tmp_path), board)
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
 from tflmgen.compiler import Compilation, compile_module
-from tflmgen.frontend import import_model, read_model
+from tflmgen.frontend import import_model
+from tflmgen.frontend.tflite import read_model
 from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
 from tflmgen.options import BuildOptions

@@ -20,7 +20,7 @@ from support.golden_outputs import rounding_decides, some_rounding_gives
 from support.native import Invocation, NativeError, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
 from tflmgen.proof.symbolic_memory import check_memory
 
 Array = NDArray[Any]

@@ -16,10 +16,10 @@ from support.tools import requires_compiler
 from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.compiler import compile_model
 from tflmgen.emulators.firmware_session import running
-from tflmgen.emulators.seeded import seeded_sets
 from tflmgen.errors import ModelError
+from tflmgen.hardware.board import load_board
+from tflmgen.input_sets.seeded import seeded_sets
 from tflmgen.options import BuildOptions, Optimize, OutputOptions, SessionOptions
-from tflmgen.project.board import load_board
 from tflmgen.terminal.console import Console
 
 FINDINGS = ROOT.parent / "shared" / "findings"

@@ -12,15 +12,22 @@ import numpy as np
 import pytest
 from support.commands import tflmgen, write_adder
 from support.model_writer import ModelWriter
-from tflmgen.api.layer_comparison import _match_by_key, _trace_layers
-from tflmgen.api.output_comparison import sets_of
+from tflmgen.actions.output_comparison import sets_of
 from tflmgen.backend.c_library import Sources, emit
+from tflmgen.commands.layer_comparison import _match_by_key, _trace_layers
 from tflmgen.compare import intermediate_values
-from tflmgen.compare.intermediate_values import HEAD, Expected, Layer, LayersError, comparable_pairs, first_difference
+from tflmgen.compare.intermediate_values import (
+    HEAD,
+    ComparedValue,
+    Expected,
+    LayersError,
+    comparable_pairs,
+    first_difference,
+)
 from tflmgen.compare.verdict import Tolerance
+from tflmgen.hardware.board import load_board
 from tflmgen.ir.graph import Narrowed, Origin
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project.board import load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.terminal.console import Console
 
@@ -121,10 +128,10 @@ def test_another_build_tells_the_iteration(loop: Path, monkeypatch: pytest.Monke
     assert (difference.layer.tensor, difference.layer.iterations, difference.index) == ("product", (1,), (7,))
 
 
-def one_layer(values: list[int], kept: tuple[int, ...] | None) -> Layer:
+def one_layer(values: list[int], kept: tuple[int, ...] | None) -> ComparedValue:
     origin = Origin(0, "main", 3, "CONV_2D")
     array = np.array([values], np.int8)
-    return Layer(origin, "t", (), (), array, None if kept is None else Narrowed(kept, 4))
+    return ComparedValue(origin, "t", (), (), array, None if kept is None else Narrowed(kept, 4))
 
 
 @pytest.mark.parametrize(

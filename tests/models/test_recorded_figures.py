@@ -9,11 +9,9 @@ import pytest
 from control_flow_figures import one_iteration
 from control_flow_figures import row as control_flow_row
 from memory_figures import line, rows
-from packing_figures import row as packing_row
 from performance_page import CORES, MODELS, bench
 from performance_page import row as performance_row
 from support.corpus import CORPUS, requires_corpus
-from support.planner_instances import Problem, published
 from support.repository import page_named
 from support.tools import requires_compiler
 
@@ -29,12 +27,6 @@ def _lines(page: str) -> list[str]:
 def test_arenas(name: str) -> None:
     (row,) = rows(CORPUS, [name])
     assert line(row) in _lines("memory")
-
-
-@pytest.mark.parametrize("problem", published("AK"), ids=lambda problem: problem.name)
-def test_packing(problem: Problem) -> None:
-    row = packing_row(problem)
-    assert any(line.startswith(row) for line in _lines("memory"))
 
 
 @requires_corpus

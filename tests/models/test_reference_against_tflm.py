@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.corpus import CORPUS, corpus_manifest, requires_corpus
-from tflmgen.frontend import Model, read_model
+from tflmgen.frontend.tflite import Model, read_model
 from tflmgen.reference import Array, Interpreter, UnsupportedError
 
 SETS = 3

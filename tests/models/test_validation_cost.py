@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.corpus import corpus_models, requires_corpus
-from tflmgen import compiler
+from tflmgen import compiler, graph_compiler
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
 from tflmgen.reference import validated
@@ -29,7 +29,7 @@ def test_quick_validation_costs_at_most_a_second(tmp_path: Path, monkeypatch: py
         return result
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(compiler, "validated", timed)
+    monkeypatch.setattr(graph_compiler, "validated", timed)
     (path,) = (path for path in corpus_models() if path.stem == MODEL)
     (proof,) = compiler.compile_model(path, Target("host"), BuildOptions()).plan["proof"]
     print(f"{proof['text']}: {spent} s of CPU")

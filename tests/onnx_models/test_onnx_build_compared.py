@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from support.commands import tflmgen
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
-from tflmgen.source_proof import compared_source, onnx_source
+from tflmgen.sources import compared_source, onnx_source
 
 NAMED = r"m\.onnx: the converted model is not the source as ONNX Runtime runs it: .* first tensor that differs is 'R:"
 

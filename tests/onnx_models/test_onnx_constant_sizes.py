@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 from tflmgen.errors import ModelError
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
-from tflmgen.frontend.onnx.laid_out import LARGEST_CONSTANT
+from tflmgen.frontend.onnx.layout_graph import LARGEST_CONSTANT
 
 Array = np.ndarray[Any, Any]
 
@@ -66,7 +66,7 @@ def test_a_lack_of_memory_is_an_error_of_the_node(monkeypatch: pytest.MonkeyPatc
     def fail(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("tflmgen.frontend.onnx.walk.check_results", fail)
+    monkeypatch.setattr("tflmgen.frontend.onnx.constant_nodes.check_results", fail)
     graph = helper.make_graph(
         [helper.make_node("Neg", ["c"], ["y"], "n")],
         "g",

@@ -13,8 +13,9 @@ from onnx import TensorProto, helper
 from support.commands import tflmgen
 from support.litert import run_litert_model
 from support.onnx_models import branch, halving, image_loop, separable_net
-from tflmgen.frontend import parse_model, read_source, write_model
+from tflmgen.frontend.tflite import parse_model, write_model
 from tflmgen.options import SourceOptions
+from tflmgen.sources import read_source
 
 MODELS: dict[str, tuple[Callable[[Path], Path], tuple[int, ...]]] = {
     "convolutional net": (separable_net, (1, 3, 32, 32)),

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from support.commands import tflmgen
-from tflmgen.frontend import read_source
 from tflmgen.options import SourceOptions
+from tflmgen.sources import read_source
 
 INFO = helper.make_tensor_value_info
 X = np.random.default_rng(5).standard_normal((2, 6)).astype(np.float32)
@@ -196,7 +196,7 @@ def test_a_weight_without_a_value_stays_an_operand(tmp_path: Path) -> None:
     ("domain", "operator", "advice"),
     [
         ("com.microsoft", "FusedConv", "ONNX Runtime's optimisations write such operators: give the model before them"),
-        ("ai.onnx.ml", "Normalizer", "See docs/use/onnx-operators.md"),
+        ("ai.onnx.ml", "CastMap", "See docs/use/onnx-operators.md"),
     ],
 )
 def test_an_operator_of_another_domain_is_named_with_it(

@@ -17,9 +17,9 @@ from support.onnx_nodes import node_tests
 from support.onnx_quantized import LAYERS, random_layer
 from tflmgen.conversion import convert_lowered, source_conversion
 from tflmgen.errors import ModelError
-from tflmgen.frontend import source_program
 from tflmgen.frontend.onnx import lowerings
 from tflmgen.options import SourceOptions
+from tflmgen.sources import source_program
 
 IMAGE = "x=1,3,32,32"
 MODELS: dict[str, tuple[Callable[[Path], Path], str]] = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.onnx_models import separable_net
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
 
 SHAPE = ("--shape", "x=1,3,32,32")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from support.random_onnx_nodes import random_graph, versions_of
 from tflmgen.errors import ModelError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
+from tflmgen.frontend.onnx.node import OnnxNode
 
 SEEDS = 35
 """Graphs of each operator in the sweep: 5,000 in all."""
@@ -43,6 +45,34 @@ def test_random_graphs_equal_onnx_runtime(op: str) -> None:
     results = [compare(op, seed) for seed in range(SEEDS)]
     assert not [text for kind, text in results if kind in ("wrong", "refused")]
     assert sum(kind == "equal" for kind, _ in results) >= SEEDS // 2
+
+
+RENAMED = {"bilinear": "linear"}
+"""Modes of GridSample by their names from version 20 on."""
+
+
+def test_attributes_that_are_left_out_have_onnxs_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever defaults the lowerings of random graphs ask for, drawn or not."""
+    stored, asked, wrong = OnnxNode.attribute, set(), set()
+
+    def attribute(node: OnnxNode, name: str, default: Any = None) -> Any:
+        with contextlib.suppress(onnx.defs.SchemaError):
+            entry = onnx.defs.get_schema(node.op, node.version, node.proto.domain).attributes.get(name)
+            if default is not None and entry is not None and entry.default_value.type:
+                value = helper.get_attribute_value(entry.default_value)
+                value = RENAMED.get(value.decode(), value.decode()) if isinstance(value, bytes) else value
+                asked.add((node.op, name))
+                if not np.allclose(value, default) if isinstance(value, float) else value != default:
+                    wrong.add((node.op, name, default, value))
+        return stored(node, name, default)
+
+    monkeypatch.setattr(OnnxNode, "attribute", attribute)
+    for op in OPERATORS:
+        for seed in range(3):
+            with contextlib.suppress(ModelError):
+                to_tflite(random_graph(op, seed)[0], "m.onnx", OnnxOptions())
+    assert not wrong
+    assert {("LeakyRelu", "alpha"), ("Gemm", "transB")} <= asked
 
 
 def test_the_versions_of_an_operator_are_all_drawn() -> None:

@@ -10,7 +10,7 @@ import pytest
 import tflmgen as api
 from onnx import TensorProto, helper, numpy_helper
 from tflmgen.errors import ModelError
-from tflmgen.frontend import read_source
+from tflmgen.sources import read_source
 
 
 def _scaled(path: Path, number: int, factor: float, shape: list[int | str]) -> Path:

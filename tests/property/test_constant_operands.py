@@ -13,15 +13,15 @@ import pytest
 from support.native import Invocation, build_native, run_native
 from support.pipeline import HOST, compile_bytes
 from support.random_constants import constant_program
-from support.reference import Reference
 from support.trial import LEAST
 from tflmgen.backend.c_library import Sources
 from tflmgen.compiler import compile_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Signature
+from tflmgen.hardware.board import load_board
+from tflmgen.ir.graph import EntryPoint
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import load_board
+from tflmgen.reference import Interpreter
 
 BOARDS = ("host", "mps2_an385_m0", "mps2_an386", "mps2_an500", "mps3_an547")
 OPTIONS = (
@@ -59,14 +59,14 @@ def test_generated_c_equals_the_reference(batch: int, tmp_path: Path) -> None:
     for i, model in enumerate(models):
         for inputs in _input_sets(model, np.random.default_rng(seeds[i])):
             calls.append(Invocation(i, 0, inputs))
-            expected.append(Reference(model).run(0, inputs))
+            expected.append(Interpreter(model).invoke(None, inputs))
     results = run_native(program, calls, [signatures for _, signatures in compiled])
     for call, got, wanted in zip(calls, results, expected, strict=True):
         for a, b in zip(got, wanted, strict=True):
             np.testing.assert_array_equal(a, b, f"seed {seeds[call.model]}")
 
 
-def _compiled(seed: int, folder: Path) -> tuple[Sources, tuple[Signature, ...]]:
+def _compiled(seed: int, folder: Path) -> tuple[Sources, tuple[EntryPoint, ...]]:
     """The library m0, m1, … of the model's place in its batch, without passes or with options by the seed."""
     name, data = f"m{seed % RUN}", constant_program(seed)
     if seed % 2 == 0:

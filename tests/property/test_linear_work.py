@@ -5,6 +5,7 @@ from __future__ import annotations
 import cProfile
 import pstats
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,10 @@ from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
 
 TARGET = Target("cortex-m4", frozenset({"dsp", "fpu"}))
-SHORT = 60
+WAITING = replace(TARGET, constant_waits=5.0)
+"""Its weights are copied to the arena ahead."""
+
+SHORT = 120
 """Operators of the shorter chain; below, what is done once for each build hides the rest."""
 
 
@@ -52,16 +56,34 @@ def of_layers(count: int) -> bytes:
     return bytes(writer.finish())
 
 
-def calls(data: bytes) -> int:
+def of_fetched_layers(count: int) -> bytes:
+    """int8 convolutions of an image that one pool made small, so that the arena has room for their weights."""
+    writer, rng = ModelWriter(), np.random.default_rng(0)
+    graph = writer.subgraph("main")
+    image = graph.tensor("image", "int8", [1, 32, 32, 16], [0.05], [3])
+    values = [graph.tensor(f"v{i}", "int8", [1, 8, 8, 16], [0.05], [3]) for i in range(count + 1)]
+    window = {"padding": 0, "fused_activation_function": 0}
+    pool = {**window, "stride_w": 4, "stride_h": 4, "filter_width": 4, "filter_height": 4}
+    graph.operator("MAX_POOL_2D", [image], values[:1], pool)
+    for i, (source, result) in enumerate(pairwise(values)):
+        weights = rng.integers(-127, 128, (16, 1, 1, 16)).astype(np.int8)
+        filters = graph.constant(f"w{i}", weights, scale=[0.01], zero_point=[0])
+        options = {**window, "stride_w": 1, "stride_h": 1, "dilation_w_factor": 1, "dilation_h_factor": 1}
+        graph.operator("CONV_2D", [source, filters, -1], [result], options)
+    graph.inputs, graph.outputs = [image], values[-1:]
+    return bytes(writer.finish())
+
+
+def calls(data: bytes, target: Target = TARGET) -> int:
     """Python calls of a compilation, which no clock has a part in."""
     module = import_model(parse_model(data, "chain.tflite"))
     with cProfile.Profile() as profile:
-        compile_module(module, "chain", TARGET, BuildOptions())
+        compile_module(module, "chain", target, BuildOptions())
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("chain", [of_floats, of_layers])
-def test_a_chain_twice_as_long_takes_twice_the_calls(chain: Callable[[int], bytes]) -> None:
-    calls(chain(4))
-    short, long = calls(chain(SHORT)), calls(chain(2 * SHORT))
-    assert long < 2.2 * short
+@pytest.mark.parametrize(("chain", "target"), [(of_floats, TARGET), (of_layers, TARGET), (of_fetched_layers, WAITING)])
+def test_a_chain_twice_as_long_takes_twice_the_calls(chain: Callable[[int], bytes], target: Target) -> None:
+    calls(chain(4), target)
+    short, long = calls(chain(SHORT), target), calls(chain(2 * SHORT), target)
+    assert long < 2.1 * short

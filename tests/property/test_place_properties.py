@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.brute_force import smallest_arena
+from tflmgen.memory.first_fit import PlacedBlock
 from tflmgen.memory.placement import place
-from tflmgen.memory.placement_blocks import Block
 
 STEPS = 24
 
@@ -21,12 +21,14 @@ def interval(first: int, length: int) -> int:
 intervals = st.builds(interval, st.integers(0, STEPS - 8), st.integers(1, 8))
 bit_sets = st.integers(1, (1 << STEPS) - 1)
 sizes = st.integers(1, 64).map(lambda n: 4 * n)
-blocks = st.lists(st.builds(Block, sizes, st.sampled_from([4, 4, 8, 16]), st.one_of(intervals, bit_sets)), max_size=25)
+blocks = st.lists(
+    st.builds(PlacedBlock, sizes, st.sampled_from([4, 4, 8, 16]), st.one_of(intervals, bit_sets)), max_size=25
+)
 
 
 @settings(max_examples=150, deadline=None)
 @given(blocks)
-def test_every_plan_is_legal(drawn: list[Block]) -> None:
+def test_every_plan_is_legal(drawn: list[PlacedBlock]) -> None:
     plan = place(drawn, STEPS, effort=20_000)
     spans = [(at, at + b.bytes, b) for at, b in zip(plan.offsets, drawn, strict=True)]
     for number, (start, end, block) in enumerate(spans):
@@ -42,14 +44,14 @@ def test_every_plan_is_legal(drawn: list[Block]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(blocks, st.randoms(use_true_random=False))
-def test_more_effort_is_never_worse(drawn: list[Block], chance: random.Random) -> None:
+def test_more_effort_is_never_worse(drawn: list[PlacedBlock], chance: random.Random) -> None:
     effort = chance.randrange(50_000)
     assert place(drawn, STEPS, effort=effort * 2).bytes <= place(drawn, STEPS, effort=effort).bytes
 
 
 @settings(max_examples=150, deadline=None)
 @given(blocks, st.randoms(use_true_random=False))
-def test_outputs_lie_over_inputs_only_as_far_as_they_may(drawn: list[Block], chance: random.Random) -> None:
+def test_outputs_lie_over_inputs_only_as_far_as_they_may(drawn: list[PlacedBlock], chance: random.Random) -> None:
     overlaps = {}
     for output in range(len(drawn)):
         for source in range(output):
@@ -76,7 +78,7 @@ def test_outputs_lie_over_inputs_only_as_far_as_they_may(drawn: list[Block], cha
 def test_small_instances_are_optimal(count: int) -> None:
     chance = random.Random(count)
     for _ in range(40):
-        drawn = [Block(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
+        drawn = [PlacedBlock(4 * chance.randint(1, 16), chance.choice((4, 4, 8)), _steps(chance)) for _ in range(count)]
         assert place(drawn, 12).bytes == smallest_arena(drawn), drawn
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from support.random_program import Seeded, random_program
 from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import OracleError, tflm_outputs
-from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, parse_model, write_model
+from tflmgen.frontend.tflite import Model, parse_model, write_model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType, Port
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.calibration import calibrate

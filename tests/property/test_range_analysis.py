@@ -16,7 +16,7 @@ from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.types import TensorType
 from tflmgen.passes.pipeline import run_passes, with_ranges, without_ranges
 from tflmgen.passes.range_analysis import analyze_ranges
-from tflmgen.reference import Budget, BudgetError
+from tflmgen.reference import Budget, WorkError
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 COUNT = 10
@@ -86,7 +86,7 @@ def check_program(seed: int) -> int:
             inputs = random_inputs([(v.type.dtype.label, v.type.max_shape) for v in function.inputs], rng)
             try:
                 results = ModuleInterpreter(module, budget=Budget(1e9)).call(function.name, inputs)
-            except BudgetError:
+            except WorkError:
                 continue
             for value, result in zip(function.body.results, results, strict=True):
                 interval = ranges.of(value)

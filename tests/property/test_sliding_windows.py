@@ -15,7 +15,7 @@ from tflmgen.backend.lowering import lower
 from tflmgen.errors import ModelError
 from tflmgen.explore.ram_trade_offs import choose_plan
 from tflmgen.explore.search import best_candidate
-from tflmgen.explore.streams.stream_calls import row_streams
+from tflmgen.explore.streams.chain import row_streams
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Module

@@ -17,18 +17,17 @@ from tflmgen.backend.c_library import Sources, emit
 from tflmgen.backend.lowering import lower
 from tflmgen.errors import InternalError, ModelError, UsageError
 from tflmgen.explore.ram_trade_offs import choose_plan
-from tflmgen.explore.search import Candidate, best_candidate
-from tflmgen.explore.streams.chain import STREAM, stream_op
+from tflmgen.explore.search import PlanCandidate, best_candidate
+from tflmgen.explore.streams.chain import STREAM, row_streams, stream_op
 from tflmgen.explore.streams.push_rows import push_rows
 from tflmgen.explore.streams.row_kernels import RowKernels
-from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.explore.streams.stream_memory import BlockLiveness, streams
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir.graph import Block, Module, Op
 from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
-from tflmgen.ir.row_stream import Line
+from tflmgen.ir.row_stream import LineBuffer
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
@@ -67,7 +66,7 @@ def program_of(module: Module) -> Program:
     return lowered(module, best_candidate(module, Selector(HOST).select(module, row_streams(module, HOST))))
 
 
-def lowered(module: Module, best: Candidate) -> Program:
+def lowered(module: Module, best: PlanCandidate) -> Program:
     program = lower(module, best)
     check_memory(program, module.constants)
     return program
@@ -114,11 +113,11 @@ def _changed(rows: RowProgram, choose: random.Random) -> RowProgram:
 
 
 def _changed_call(call: RowCallAt, kind: int, choose: random.Random) -> RowCallAt:
-    if kind == 2 and isinstance(call.write, Line):
-        return replace(call, write=Line(call.write.offset + choose.choice((-8, -4, 4, 8))))
+    if kind == 2 and isinstance(call.write, LineBuffer):
+        return replace(call, write=LineBuffer(call.write.offset + choose.choice((-8, -4, 4, 8))))
     if kind == 3 and call.moves:
         return replace(call, moves=())
-    reads = tuple(Line(r.offset + choose.choice((-4, 4))) if isinstance(r, Line) else r for r in call.reads)
+    reads = tuple(LineBuffer(r.offset + choose.choice((-4, 4))) if isinstance(r, LineBuffer) else r for r in call.reads)
     return replace(call, reads=reads)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.frontend import read_model
+from tflmgen.frontend.tflite import read_model
 from tflmgen.ir import DType, Quantization
 from tflmgen.reference import Interpreter
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.memory.placement_blocks import Block
+from tflmgen.memory.first_fit import PlacedBlock
 
 
-def smallest_arena(blocks: Sequence[Block]) -> int:
+def smallest_arena(blocks: Sequence[PlacedBlock]) -> int:
     """The least bytes that any placement takes.
 
     In a smallest placement every block can be pushed down until it rests on the bottom or on a block that it meets in

@@ -8,24 +8,13 @@ from pathlib import Path
 
 from tflmgen.backend.c_library import Sources
 
-from support.native import FIRMWARE, SANITIZED, WARNINGS
+from support.native import SANITIZED, WARNINGS, compile_in
 
 
 def run_c(main: str, sources: Sources, folder: Path, flags: Sequence[str] = (), compiler: str = "gcc") -> str:
     """What a program of `main` and the library prints. The library's files and headers go to `folder`."""
-    for path, text in {**sources.files, "main.c": main}.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
-    include = folder / "include"
-    if not (include / "tflmgen").exists():
-        (include / "tflmgen").symlink_to(FIRMWARE / "kernels")
-    files = ["main.c", *(path for path in sources.files if path.endswith(".c"))]
-    command = [compiler, *WARNINGS, *SANITIZED, f"-I{include}", f"-I{FIRMWARE / 'runtime'}", *flags]
-    built = subprocess.run(
-        [*command, *files, "-o", "program", "-lm"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stderr[:4000]
+    texts = {path: text for path, text in {**sources.files, "main.c": main}.items() if isinstance(text, str)}
+    compile_in(folder, texts, [compiler, *WARNINGS, *SANITIZED, *flags], folder / "program")
     ran = subprocess.run([folder / "program"], capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return ran.stdout

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tflmgen.emulators import generator_inputs
 from tflmgen.errors import TflmgenError
+from tflmgen.hardware import load_board
+from tflmgen.input_sets import generator_inputs
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project import load_board, plan_for
+from tflmgen.project import plan_for
 
 from support.corpus import corpus_models
 from support.counted_calls import kernel_calls

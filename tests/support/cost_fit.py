@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.kernels.registry import cost_models
+from tflmgen.kernels.declaration import cost_models
 
 from support.cost_samples import Sample
 

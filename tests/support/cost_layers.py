@@ -10,7 +10,7 @@ import numpy as np
 
 from support.conv_cases import pick
 from support.cost_elements import elements, pool
-from support.cost_products import product
+from support.cost_products import product, product_row
 from support.cost_samples import LSTM, Layer, Measured
 
 SIX = 0.25
@@ -314,6 +314,7 @@ GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
     ),
     "fully_connected float32": partial(_float32, _fully_connected, _of_few_units),
     "batch_matmul": product,
+    "batch_matmul row": product_row,
     "svdf": _svdf,
     "svdf beyond": partial(_svdf, beyond=True),
     "svdf float32": partial(_svdf, real=True),

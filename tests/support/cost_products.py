@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +21,11 @@ class Product:
     columns: int
     adjoint: bool
     scale: float
+    dtype: str = "int8"
 
     @property
     def operator(self) -> str:
         return "BATCH_MATMUL"
-
-    @property
-    def dtype(self) -> str:
-        return "int8"
 
     @property
     def inputs(self) -> Sequence[tuple[int, ...]]:
@@ -37,9 +35,16 @@ class Product:
     def add_to(self, graph: SubgraphWriter, inputs: list[int], rng: np.random.Generator) -> int:
         del rng
         shape = [self.batches, self.rows, self.columns]
-        y = graph.tensor("product", "int8", shape, scale=[self.scale], zero_point=[3])
+        quantization: dict[str, Any] = {"scale": [self.scale], "zero_point": [3]} if self.dtype == "int8" else {}
+        y = graph.tensor("product", self.dtype, shape, **quantization)
         graph.operator("BATCH_MATMUL", inputs, [y], {"adj_y": self.adjoint})
         return y
+
+
+def product_row(rng: np.random.Generator) -> Product:
+    """Of one row, as in attention to what came before."""
+    drawn = product(rng)
+    return replace(drawn, rows=1, columns=drawn.columns + int(rng.integers(4, 40)))
 
 
 def product(rng: np.random.Generator) -> Product:

@@ -39,7 +39,7 @@ def counted_calls(path: Path, board: str, *options: str) -> list[CountedCall]:
         compilations.append(plan_for(*arguments, **named))
         return compilations[-1]
 
-    with mock.patch("tflmgen.api.planned_model.plan_for", compile_noted):
+    with mock.patch("tflmgen.actions.planned_model.plan_for", compile_noted):
         done = tflmgen("bench", path, "--board", board, "--json", "--timeout", "300", *options)
     if "over budget" in done.err:
         raise DoesNotFitError(done.err)

@@ -167,13 +167,16 @@ Widths = Sequence[tuple[int, int]]
 def batch_matmul(rng: np.random.Generator) -> Run:
     """Matrices that are both computed; products of scales from near 1 on."""
     batches, rows, columns = int(pick(rng, 1, 2)), int(rng.integers(1, 7)), int(rng.integers(1, 20))
+    if rng.random() < 0.3:
+        rows, columns = columns, rows
     depth = int(pick(rng, 16, 32, 64, rng.integers(1, 40), rng.integers(40, 90)))
-    adjoint = bool(rng.integers(2))
+    adjoint_left, adjoint = rng.random() < 0.3, bool(rng.integers(2))
     zeros = [pick(rng, -128, 0, int(rng.integers(-128, 128))) for _ in range(3)]
     scale = float(2.0 ** -pick(rng, 0.5, rng.uniform(0, 9)))
-    left = tensor("int8", (batches, rows, depth), 0.5, zeros[0])
+    left = tensor("int8", (batches, depth, rows) if adjoint_left else (batches, rows, depth), 0.5, zeros[0])
     right = tensor("int8", (batches, columns, depth) if adjoint else (batches, depth, columns), 0.5 * scale, zeros[1])
-    case = make_case("BATCH_MATMUL", [left, right], [tensor("int8", (), 0.25, zeros[2])], {"adj_y": adjoint})
+    options = {"adj_x": adjoint_left, "adj_y": adjoint}
+    case = make_case("BATCH_MATMUL", [left, right], [tensor("int8", (), 0.25, zeros[2])], options)
     return case, inputs(rng, case)
 
 
@@ -219,7 +222,9 @@ def mul(rng: np.random.Generator) -> Run:
 def add(rng: np.random.Generator) -> Run:
     shapes = _shapes(rng)
     equal = rng.random() < 0.3
-    scales = (0.5, 0.5, 1.0) if equal else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
+    # Sums of the former meet halves exactly.
+    exact = pick(rng, (0.5, 0.5, 1.0), (0.0625, 0.03125, 0.0625), (0.05, 0.05, 0.1), (0.25, 2.0**-9, 0.5))
+    scales = exact if equal else tuple(rng.uniform(0.01, 0.1, 3) * (1, 1, 1.5))
     zeros = [pick(rng, -128, 0, int(rng.integers(-128, 128))) for _ in range(3)]
     items = zip((*shapes, ()), scales, zeros, strict=True)
     first, second, y = (tensor("int8", shape, float(s), z) for shape, s, z in items)

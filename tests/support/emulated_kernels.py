@@ -6,6 +6,8 @@ report names the first wrong byte of each case that fails.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,10 +18,12 @@ import numpy as np
 import pytest
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 
+from support.build_cache import cached, digest, version
 from support.kernel_harness import POISON, Array, Case, facing, offsets
 from support.kernel_program import KERNELS, WARNINGS, c_argument, c_value
 
 GUARD = 32
+PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @dataclass(frozen=True)
@@ -185,17 +189,39 @@ def check_on(machine: Machine, runs: Sequence[Run], folder: Path, optimize: str 
 def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) -> list[str]:
     """A line for each run that does not: `case`, its number, and what is wrong. flags: for the compiler, else -O2."""
     source, data = _source(machine, runs)
-    (folder / DATA_FILE).write_bytes(data)
-    lines = lines_of(machine, source, folder, *flags)
-    assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
-    return lines[:-1]
+    faults: list[str] = []
+
+    def make(done: Path) -> None:
+        (folder / DATA_FILE).write_bytes(data)
+        lines = lines_of(machine, source, folder, *flags)
+        assert lines[-1:] == [f"done {len(runs)}"], lines[-3:]
+        faults.extend(lines[:-1])
+        if faults:
+            raise _FaultsError
+        (done / "no faults").touch()
+
+    _require_programs()
+    place = machine.qemu, machine.flags, machine.code, machine.data
+    contents = hashlib.sha256(data).hexdigest()
+    depends_on = (place, flags, WARNINGS, source, contents, digest([KERNELS], ".h"), *map(version, PROGRAMS))
+    with contextlib.suppress(_FaultsError):
+        cached(depends_on, make)
+    return faults
+
+
+class _FaultsError(Exception):
+    """The emulated kernels are wrong somewhere: nothing is kept."""
+
+
+def _require_programs() -> None:
+    for program in PROGRAMS:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
 
 
 def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[str]:
     """Lines that a program prints on the emulated machine. source: START and a main that prints by say() and stops."""
-    for program in ("arm-none-eabi-gcc", "qemu-system-arm"):
-        if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
+    _require_programs()
     (folder / "script.ld").write_text(_SCRIPT)
     (folder / "main.c").write_text(source)
     build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, *(flags or ("-O2",)), f"-I{KERNELS}", "-nostartfiles"]

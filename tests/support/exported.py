@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tflmgen.hardware.board import HOST
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import HOST
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.project.library_export import PRINTED
 

@@ -14,6 +14,7 @@ from tflite.BuiltinOptions2 import BuiltinOptions2
 from tflite.TensorType import TensorType
 
 _SHARED_OPTIONS = {
+    "Conv3DOptions": ("CONV_3D_TRANSPOSE",),
     "Pool2DOptions": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
     "ReducerOptions": ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"),
     "MaximumMinimumOptions": ("MAXIMUM", "MINIMUM"),

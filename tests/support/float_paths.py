@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import bindings
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.web_constraints import Webs, find_webs
@@ -28,7 +30,7 @@ def outputs_after_float(model: Model, subgraph: int) -> set[int]:
     return {place for place, tensor in enumerate(graph.outputs) if (subgraph, tensor) in inexact}
 
 
-def _spread(model: Model, webs: Webs, graph: SubGraph, op: Operator, inexact: set[TensorKey]) -> None:
+def _spread(model: Model, webs: Webs, graph: SubGraph, op: FileOperator, inexact: set[TensorKey]) -> None:
     """Adds what an operator makes inexact."""
     inputs = [(graph.index, i) for i in op.inputs if i >= 0]
     outputs = {(graph.index, i) for i in op.outputs}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.reference import Array, Interpreter
 
 ROUNDINGS = 8

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from tflmgen.ir import contents
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Origin, Port, Signature, Value, While
+from tflmgen.ir.graph import Block, Call, EntryPoint, Function, If, Module, Node, Op, Origin, Port, Value, While
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.ir.well_formed import verify
@@ -61,7 +61,7 @@ class _Parser:
             inputs = self._define(match[2])
             functions.append(Function(match[1], inputs, self._block("return")))
             assert self._next() == "}"
-        entries = tuple(Signature(m[1], m[2], _ports(m[3]), _ports(m[4])) for m in signatures)
+        entries = tuple(EntryPoint(m[1], m[2], _ports(m[3]), _ports(m[4])) for m in signatures)
         module = Module("m.tflite", "", tuple(functions), entries, self._constants)
         return verify(module, "parsing")
 

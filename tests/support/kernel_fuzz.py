@@ -21,7 +21,7 @@ from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
 from tflmgen.reference import Operation, UnsupportedError
 from tflmgen.reference.attribute_options import options_of_attributes
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.evaluations import EVALUATIONS
 
 from support.case_models import model_bytes
 from support.emulated_kernels import Run, kernels_for

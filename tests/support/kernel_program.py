@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +11,7 @@ import numpy as np
 from tflmgen.ir import DType
 from tflmgen.ir.kernel import Input, Kernel, Null, Output, Scratch
 
+from support.build_cache import cached, digest, version
 from support.kernel_main import MAIN
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 KERNELS = Path(__file__).parents[2] / "firmware" / "kernels"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-CHECKED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTFLMGEN_OPTIMIZE_SIZE")
+CHECKED = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-DTFLMGEN_OPTIMIZE_SIZE")
 UNCHECKED = ("-O1", "-DTFLMGEN_OPTIMIZE_SIZE", "-Wno-maybe-uninitialized")
 """Compiles in a third of the time."""
 INLINED = ("-O2",)
@@ -73,15 +71,11 @@ def c_argument(operand: Any, slot: int, case: Case) -> str:
 
 def compile_program(text: str, compiler: str, flags: Sequence[str]) -> Path:
     """The program's path; compiled once for the same source, headers and flags."""
-    command = [compiler, *WARNINGS, *flags, f"-I{KERNELS}", "-x", "c", "-"]
-    headers = b"".join(path.read_bytes() for path in sorted(KERNELS.glob("*.h")))
-    key = hashlib.sha256(" ".join(command).encode() + text.encode() + headers).hexdigest()[:24]
-    folder = Path(tempfile.gettempdir()) / f"tflmgen-kernel-tests-{os.getuid()}"
-    folder.mkdir(exist_ok=True)
-    program = folder / key
-    if not program.exists():
-        partial = folder / f"{key}.{os.getpid()}"
-        built = subprocess.run([*command, "-o", partial, "-lm"], input=text.encode(), capture_output=True, check=False)
+    command = [compiler, *WARNINGS, *flags, "-x", "c", "-"]
+
+    def make(folder: Path) -> None:
+        words = [*command, f"-I{KERNELS}", "-o", str(folder / "program"), "-lm"]
+        built = subprocess.run(words, input=text.encode(), capture_output=True, check=False)
         assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
-        partial.rename(program)
-    return program
+
+    return cached((command, version(compiler), text, digest([KERNELS], ".h")), make) / "program"

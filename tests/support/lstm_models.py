@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 
 Array = NDArray[np.float32]

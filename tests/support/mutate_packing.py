@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, PackedCall, UnpackedPart
-from tflmgen.kernels.registry import reader_of
+from tflmgen.kernels.declaration import reader_of
 from tflmgen.proof.array_calls import ArrayCall
 from tflmgen.proof.layer_arrays import arrays_problem
 from tflmgen.proof.layer_numbers import layer_numbers, reachable

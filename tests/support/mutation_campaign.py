@@ -16,10 +16,10 @@ import numpy as np
 from tflmgen.backend import Sources
 from tflmgen.compiler import check_sources
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import Module, Program, verify
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.reference import Claims, Context
+from tflmgen.reference import Claims, ValidationContext
 from tflmgen.reference.validation import validate
 from tflmgen.reference.validation_result import EFFORTS, Effort
 
@@ -164,7 +164,7 @@ def passes(seed: int, count: int) -> Iterator[Mutant]:
         module = imported if number % 3 == 0 else run_passes(imported)
         choose = Seeded(number)
         # A fault of the importer, which there is where the graph is the imported one, is in that, too.
-        context = Context() if module is imported else Context(imported=imported)
+        context = ValidationContext() if module is imported else ValidationContext(imported=imported)
         is_same = _validates(model, module, EFFORTS["quick"], context)
         if is_same is False:
             yield Mutant("none", f"{kind} {number}", False)
@@ -176,7 +176,7 @@ def passes(seed: int, count: int) -> Iterator[Mutant]:
                 yield _judged(model, (module, mutant), context, mutation.__name__, f"{kind} {number}")
 
 
-def _validates(model: Model, module: Module, effort: Effort, context: Context) -> bool | None:
+def _validates(model: Model, module: Module, effort: Effort, context: ValidationContext) -> bool | None:
     """Whether a graph is found to be the file's; None: no set has shown anything."""
     try:
         result = validate(model, verify(module, "mutation"), effort, Claims(), context)
@@ -185,7 +185,9 @@ def _validates(model: Model, module: Module, effort: Effort, context: Context) -
     return True if result.equal else None
 
 
-def _judged(model: Model, graphs: tuple[Module, Module], context: Context, mutator: str, origin: str) -> Mutant:
+def _judged(
+    model: Model, graphs: tuple[Module, Module], context: ValidationContext, mutator: str, origin: str
+) -> Mutant:
     """graphs: the right one and the mutant."""
     module, mutant = graphs
     if _validates(model, mutant, EFFORTS["quick"], context) is False:

@@ -6,28 +6,27 @@ outputs = run_native(program, [Invocation(0, 0, (x, y)), ...], [signatures of m0
 
 from __future__ import annotations
 
-import hashlib
 import math
-import os
 import struct
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.backend.c_library import Sources
-from tflmgen.ir.graph import Port, Signature
-from tflmgen.user_cache import cache_folder
+from tflmgen.ir.graph import EntryPoint, Port
+
+from support.build_cache import cached, digest, version
 
 Array = NDArray[Any]
 
 FIRMWARE = Path(__file__).parents[2] / "firmware"
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = ("-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +61,32 @@ def build_native(models: Mapping[str, Sources], compiler: str = "gcc", flags: Se
     }
     texts["main.c"] = _main(list(models))
     command = [compiler, *WARNINGS, *flags]
-    key = hashlib.sha256(repr((command, _version(compiler), sorted(texts.items()), _headers())).encode()).hexdigest()
-    folder = cache_folder("tests-native") / key[:24]
-    program = folder / "program"
-    if program.exists():
-        return program
+    headers = digest((FIRMWARE / "kernels", FIRMWARE / "runtime"), ".h")
+
+    def make(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="tflmgen-tests-") as sources:
+            compile_in(Path(sources), texts, command, folder / "program")
+
+    return cached((command, version(compiler), sorted(texts.items()), headers), make) / "program"
+
+
+def compile_in(folder: Path, texts: Mapping[str, str], command: Sequence[str], program: Path) -> None:
+    """Writes the files with their headers into `folder`, and compiles them there to `program`."""
     for path, text in texts.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     include = folder / "include"
+    include.mkdir(exist_ok=True)
     if not (include / "tflmgen").exists():
         (include / "tflmgen").symlink_to(FIRMWARE / "kernels")
-    command += [f"-I{include}", f"-I{FIRMWARE / 'runtime'}"]
-    files = [folder / path for path in texts if path.endswith(".c")]
-    partial = folder / f"program.{os.getpid()}"
-    built = subprocess.run([*command, *files, "-o", partial, "-lm"], capture_output=True, check=False)
+    words = [*command, f"-I{include}", f"-I{FIRMWARE / 'runtime'}", *(path for path in texts if path.endswith(".c"))]
+    built = subprocess.run([*words, "-o", program, "-lm"], cwd=folder, capture_output=True, check=False)
     assert built.returncode == 0, built.stderr.decode(errors="replace")[:4000]
-    partial.rename(program)
-    return program
-
-
-def _headers() -> list[tuple[str, bytes]]:
-    """Every header on the include path, by its name."""
-    folders = (FIRMWARE / "kernels", FIRMWARE / "runtime")
-    return [(str(path), path.read_bytes()) for folder in folders for path in sorted(folder.rglob("*.h"))]
-
-
-@cache
-def _version(compiler: str) -> str:
-    return subprocess.run([compiler, "-v"], capture_output=True, text=True, check=True).stderr
 
 
 def run_native(
-    program: Path, invocations: Sequence[Invocation], signatures: Sequence[Sequence[Signature]]
+    program: Path, invocations: Sequence[Invocation], signatures: Sequence[Sequence[EntryPoint]]
 ) -> list[tuple[Array, ...]]:
     """The outputs of each invocation, run in order in one process. `signatures[m]` are those of model m.
 
@@ -115,7 +106,7 @@ def run_native(
     return list(_outputs(ran.stdout, invocations, signatures))
 
 
-def _ports(invocation: Invocation, signatures: Sequence[Sequence[Signature]], role: str) -> tuple[Port, ...]:
+def _ports(invocation: Invocation, signatures: Sequence[Sequence[EntryPoint]], role: str) -> tuple[Port, ...]:
     if invocation.signature == RESET or (role == "outputs" and invocation.status):
         return ()
     signature = signatures[invocation.model][invocation.signature]
@@ -134,7 +125,7 @@ def _last_model(text: str) -> int:
 
 
 def _outputs(
-    raw: bytes, invocations: Sequence[Invocation], signatures: Sequence[Sequence[Signature]]
+    raw: bytes, invocations: Sequence[Invocation], signatures: Sequence[Sequence[EntryPoint]]
 ) -> Iterator[tuple[Array, ...]]:
     at = 0
     for invocation in invocations:

@@ -22,7 +22,7 @@ from tflmgen.compiler import Compilation, compile_module
 from tflmgen.errors import ModelError
 from tflmgen.frontend import import_model
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
-from tflmgen.frontend.onnx.located import ShapeInputError
+from tflmgen.frontend.onnx.node_error import ShapeInputError
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.backend.lowering import lower
-from tflmgen.compiler import explore, optimise
-from tflmgen.explore.search import Candidate
+from tflmgen.explore import best_plan, optimise
+from tflmgen.explore.search import PlanCandidate
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
@@ -16,7 +16,7 @@ from tflmgen.ir.kernel import Target
 from tflmgen.ir.program import Program
 from tflmgen.kernels.selection import Selection, Selector
 from tflmgen.memory.liveness import analyze
-from tflmgen.memory.offsets import lay_out
+from tflmgen.memory.placement import lay_out
 from tflmgen.memory.schedule_tree import schedule
 from tflmgen.memory.storage import assign
 from tflmgen.options import BuildOptions
@@ -35,7 +35,7 @@ class Stages:
     model: Model
     module: Module
     selection: Selection
-    plan: Candidate
+    plan: PlanCandidate
     program: Program
 
     def sources(self, name: str) -> Sources:
@@ -53,7 +53,7 @@ def compile_bytes(data: bytes, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
 def compile_parsed(model: Model, pipeline: tuple[Pass, ...] = PIPELINE) -> Stages:
     """The same for a file that is read already."""
     if pipeline is PIPELINE:
-        chosen = explore(optimise((import_model(model),), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
+        chosen = best_plan(optimise((import_model(model),), SELECTOR, SETTINGS), SELECTOR, SETTINGS)
         module, plan = chosen.module, chosen.best
     else:
         module = run_passes(import_model(model), pipeline)
@@ -61,11 +61,11 @@ def compile_parsed(model: Model, pipeline: tuple[Pass, ...] = PIPELINE) -> Stage
     return Stages(model, module, plan.selection, plan, lower(module, plan))
 
 
-def first_plan(module: Module) -> Candidate:
+def first_plan(module: Module) -> PlanCandidate:
     """The plan of the fastest kernels in the graph's own order; nothing else is tried."""
     selection = SELECTOR.select(module)
     scheduled = schedule(module)
     homes = {variable.home for variable in module.state.values()}
     liveness = analyze(scheduled, homes)
     storage = assign(scheduled, selection, liveness, homes)
-    return Candidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))
+    return PlanCandidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps))

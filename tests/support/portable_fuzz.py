@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
 from tflmgen.ir import Kernel
-from tflmgen.kernels.registry import declarations
+from tflmgen.kernels.declaration import declarations
 from tflmgen.reference import RunTimeError, UnsupportedError
 
 from support.differential import Family, draw, is_empty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 
 Array = NDArray[np.float32]

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.compare.oracle import OracleError, tflm_outputs
-from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model, bindings
+from tflmgen.frontend.model_graph import bindings
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import Vectors
 from tflmgen.options import QuantizeOptions
 from tflmgen.quantize import QuantizedFile, observed_build, quantize_file
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.calibration import calibrate

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.frontend import Model, ModelBuilder, write_model
+from tflmgen.frontend.tflite import Model, ModelBuilder, write_model
 from tflmgen.ir import DType, Quantization
 
 from support.application_simulation import ONE_VALUE, QUANTIZED, ROWS, SCALE, WIDTH, ZERO, output_names, outputs_of

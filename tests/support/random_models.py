@@ -8,8 +8,9 @@ from random import Random
 
 import numpy as np
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, import_model
+from tflmgen.frontend import import_model
 from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds
+from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Module
 

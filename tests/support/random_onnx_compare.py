@@ -10,7 +10,7 @@ import onnx
 from tflmgen.errors import ModelError
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.reference import Interpreter, RunTimeError, magnitude_of
-from tflmgen.source_proof.output_differences import is_within
+from tflmgen.sources.output_differences import is_within
 
 from support import random_onnx_layer_makers, random_onnx_makers, random_onnx_move_makers
 from support.random_onnx_nodes import MAKERS, Array, random_graph

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import Model
+from tflmgen.reference import Interpreter
 
 from support.dynamic_models import finish
 from support.model_writer import ModelWriter, SubgraphWriter
-from support.reference import Reference
 
 Array = NDArray[Any]
 
@@ -210,40 +210,10 @@ class _Subgraph:
 
 def run_rows(model: Model, inputs: Sequence[Array]) -> tuple[Array, ...]:
     """The model's outputs. Raises TooManyRowsError where a tensor has more than MAX_ROWS rows."""
-    return _Rows(model).run(0, inputs)
 
-
-class _Rows(Reference):
-    def operator(
-        self, graph: SubGraph, op: Operator, inputs: list[Array], handles: Mapping[int, str]
-    ) -> tuple[Array, ...]:
-        results = self._rows(op, inputs) or super().operator(graph, op, inputs, handles)
-        if any(array.ndim and max(array.shape) > MAX_ROWS for array in results):
+    def observe(subgraph: int, tensor: int, array: Array) -> None:
+        del subgraph, tensor
+        if array.ndim and max(array.shape) > MAX_ROWS:
             raise TooManyRowsError
-        return results
 
-    @staticmethod
-    def _rows(op: Operator, inputs: list[Array]) -> tuple[Array, ...]:
-        options = op.options or {}
-        if op.name == "CONCATENATION":
-            return (np.concatenate(inputs, options["axis"]),)
-        if op.name == "SUM":
-            return (inputs[0].sum(inputs[1].item(), dtype=np.int32),)
-        if op.name == "RESHAPE":
-            return (inputs[0].reshape(inputs[1]),)
-        if op.name == "REVERSE_V2":
-            return (np.flip(inputs[0], inputs[1].item()),)
-        if op.name == "TILE":
-            return (np.tile(inputs[0], inputs[1]),)
-        if op.name == "SHAPE":
-            return (np.array(inputs[0].shape, np.int32),)
-        if op.name == "PACK":
-            return (np.stack(inputs),)
-        if op.name == "STRIDED_SLICE" and options["shrink_axis_mask"]:
-            return (inputs[0][inputs[1].item()],)
-        if op.name == "STRIDED_SLICE":
-            bounds = zip(range(inputs[1].size), inputs[1].tolist(), inputs[2].tolist(), strict=True)
-            masks = options["begin_mask"], options["end_mask"]
-            cuts = [slice(*(None if m >> at & 1 else n for m, n in zip(masks, ns, strict=True))) for at, *ns in bounds]
-            return (inputs[0][tuple(cuts)],)
-        return ()
+    return Interpreter(model).invoke(None, inputs, observe)

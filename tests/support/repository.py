@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -14,8 +15,8 @@ FOLDERS = (".ci", "boards", "codegen", "docs", "examples", "firmware", "schema",
 """Every folder at the top; a new one needs a reason."""
 
 FILES = (
-    "CHANGELOG.md LICENSE LICENSE-EXCEPTION README.md action.yml mkdocs.yml pyproject.toml .clang-format "
-    ".gitattributes .gitignore"
+    "CHANGELOG.md CONTRIBUTING.md LICENSE LICENSE-EXCEPTION README.md action.yml mkdocs.yml pyproject.toml "
+    ".clang-format .gitattributes .gitignore"
 )
 """Every file at the top, with spaces between."""
 
@@ -27,6 +28,12 @@ def sources(folders: tuple[str, ...], *suffixes: str) -> list[Path]:
     """Every file below `folders` that ends like this, by path."""
     paths = (path for folder in folders for suffix in suffixes for path in (ROOT / folder).rglob(f"*{suffix}"))
     return sorted(path for path in paths if "__pycache__" not in path.parts)
+
+
+@cache
+def syntax(path: Path) -> ast.Module:
+    """The syntax tree of a file that does not change while tests run."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache

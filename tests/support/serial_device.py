@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tflmgen.project.board import Board
+from tflmgen.hardware.board import Board
 
 
 @dataclass

@@ -10,8 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from tflmgen.hardware import load_board
 from tflmgen.options import BuildOptions
-from tflmgen.project import load_board, plan_for
+from tflmgen.project import plan_for
 
 from support.commands import tflmgen
 from support.cost_samples import Measured, write_model

@@ -159,6 +159,13 @@ def _depthwise(
     return Layer("DEPTHWISE_CONV_2D", size, channels, taps, channels * multiplier, stride, same, relu, dtype=dtype)
 
 
+def _depthwise_apart(rng: np.random.Generator) -> Layer:
+    """Of stride 3, dilated, or of one dimension."""
+    layer = replace(_depthwise(rng, largest=3), stride=1, size=(24, 25))
+    column = replace(layer, taps=(int(rng.choice([3, 5, 9])), 1), size=(60, 1))
+    return (replace(layer, stride=3, size=(33, 34)), replace(layer, dilation=2), column)[_int(rng, 0, 2)]
+
+
 def _fully_connected(rng: np.random.Generator, dtype: str = "int8") -> Layer:
     return Layer(
         "FULLY_CONNECTED",
@@ -187,9 +194,14 @@ def _lstm(rng: np.random.Generator, dtype: str = "int8") -> Layer:
     return Layer(LSTM, (1, _int(rng, 3, 8)), _int(rng, 6, 50), outputs=_int(rng, 6, 50), relu=False, dtype=dtype)
 
 
-def _product(rng: np.random.Generator) -> Product:
+def _product(rng: np.random.Generator, dtype: str = "int8") -> Product:
     rows, depth, columns = _int(rng, 5, 30), _int(rng, 9, 90), _int(rng, 5, 50)
-    return Product(_int(rng, 1, 3), rows, depth, columns, bool(rng.random() < 0.5), 0.05)
+    return Product(_int(rng, 1, 3), rows, depth, columns, bool(rng.random() < 0.5), 0.05, dtype)
+
+
+def _product_row(rng: np.random.Generator) -> Product:
+    """Of one row, as of attention to what came before; by enough columns to be worth a call."""
+    return replace(_product(rng), rows=1, depth=_int(rng, 17, 90), columns=_int(rng, 17, 130))
 
 
 def _pixels(rng: np.random.Generator) -> tuple[int, int, int, int]:
@@ -311,6 +323,7 @@ FAMILIES: Mapping[str, Draw] = {
     "FULLY_CONNECTED": _fully_connected,
     "TRANSPOSE_CONV": _transposed,
     "BATCH_MATMUL": _product,
+    "BATCH_MATMUL, one row": _product_row,
     "SVDF": _svdf,
     "LSTM": _lstm,
     "AVERAGE_POOL_2D": partial(_pool, "AVERAGE_POOL_2D"),
@@ -327,6 +340,7 @@ FAMILIES: Mapping[str, Draw] = {
     "TRANSPOSE": _transpose,
     "CONCATENATION": _concatenation,
     "STRIDED_SLICE": _strided_slice,
+    "DEPTHWISE_CONV_2D, stride 3, dilation, 1-D": _depthwise_apart,
     "CONV_2D, int16": partial(_convolution, dtype="int16"),
     "CONV_2D, 1x1, int16": partial(_pointwise, dtype="int16"),
     "DEPTHWISE_CONV_2D, int16": partial(_depthwise, dtype="int16", largest=5),
@@ -339,6 +353,7 @@ FAMILIES: Mapping[str, Draw] = {
     "DEPTHWISE_CONV_2D, float32": partial(_depthwise, dtype="float32", largest=5),
     "FULLY_CONNECTED, float32": partial(_fully_connected, dtype="float32"),
     "LSTM, float32": partial(_lstm, dtype="float32"),
+    "BATCH_MATMUL, float32": partial(_product, dtype="float32"),
     "ADD, float32": partial(_elements, "ADD", dtype="float32"),
 }
 """Random layers of odd shapes, by family."""

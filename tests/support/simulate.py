@@ -6,7 +6,7 @@ overlapping places come out as they do in C. Memory starts as seeded noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,23 @@ from tflmgen.ir.program import (
 )
 from tflmgen.ir.types import TensorType
 
-from support.reference import BINARY
-
 Array = NDArray[Any]
+
+BINARY: Mapping[str, Callable[[Array, Array], Any]] = {
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "EQUAL": np.equal,
+    "NOT_EQUAL": np.not_equal,
+    "LOGICAL_AND": np.logical_and,
+    "LOGICAL_OR": np.logical_or,
+}
 
 ITERATIONS_LIMIT = 200
 

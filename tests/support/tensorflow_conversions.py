@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.conversion import Conversion, ConversionSettings, tensorflow_source
+from tflmgen.conversion import ConversionSettings, SourceConversion, tensorflow_source
 from tflmgen.conversion.source_conversion import convert_in
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import ModelError
@@ -12,7 +12,7 @@ from tflmgen.errors import ModelError
 
 def converted(
     tensorflow: TensorFlowProcess, source: Path | str, choices: ConversionSettings | None = None
-) -> Conversion:
+) -> SourceConversion:
     """What a source becomes in a running TensorFlow. Raises ModelError."""
     recognized = tensorflow_source(Path(source))
     assert recognized is not None

@@ -258,7 +258,6 @@ def checked_shape() -> Any:
 
 
 def _recurrent(*stack: Any, shape: Sequence[int] = (5, 3), batch: int | None = 1) -> Any:
-    keras.utils.set_random_seed(7)
     inputs = keras.Input(shape, batch_size=batch, name="frames")
     value = inputs
     for layer in stack:
@@ -319,7 +318,6 @@ def custom_cell() -> Any:
 
 
 def transformer_block() -> Any:
-    keras.utils.set_random_seed(7)
     inputs = keras.Input((6, 8), batch_size=1, name="tokens")
     attended = layers.MultiHeadAttention(2, 4)(inputs, inputs)
     value = layers.LayerNormalization()(inputs + attended)
@@ -339,7 +337,6 @@ def _normalized(model: Any) -> Any:
 
 
 def residual_net() -> Any:
-    keras.utils.set_random_seed(7)
     inputs = keras.Input((16, 16, 3), name="image")
     value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(inputs)))
     for filters, stride in ((8, 1), (16, 2)):
@@ -352,7 +349,6 @@ def residual_net() -> Any:
 
 def separable_net() -> Any:
     """DS-CNN as in MLPerf Tiny's keyword spotting, with fewer channels."""
-    keras.utils.set_random_seed(7)
     inputs = keras.Input((49, 10, 1), name="spectrum")
     value = layers.ReLU()(layers.BatchNormalization()(layers.Conv2D(16, (10, 4), 2, "same")(inputs)))
     for _ in range(2):
@@ -362,12 +358,12 @@ def separable_net() -> Any:
 
 
 def mobilenet() -> Any:
-    keras.utils.set_random_seed(7)
     return _normalized(keras.applications.MobileNetV2((96, 96, 3), 0.35, weights=None, classes=2))
 
 
 def save(path: str, name: str) -> None:
     """Saves a Keras model as a .keras or .h5 file, or as a SavedModel."""
+    keras.utils.set_random_seed(7)
     model = globals()[name]()
     if path.endswith((".keras", ".h5")):
         model.save(path)

@@ -6,8 +6,8 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from tflmgen.hardware.board import Board
 from tflmgen.project.assemble import Project, assemble, write
-from tflmgen.project.board import Board
 
 FOLDER = Path(__file__).parent / "tiny_model"
 NAME = "tiny"

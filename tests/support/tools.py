@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from tflmgen.project.toolchain import find_renode
+from tflmgen.toolchain.programs import find_renode
 
 
 def may_lack(*programs: str) -> bool:

@@ -19,6 +19,8 @@ from support.repository import ROOT
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FILE = re.compile(r"`([\w./-]+)`:\n\n$")
 ELISION = "[...]"
+PROGRESS = re.compile(r"[A-Z].*, \d+ s")
+"""A line that long work has on a machine that is busy with something else."""
 PLAIN_80_COLUMNS = {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
 """Variables with which pages show what a terminal of 80 columns does."""
 
@@ -87,7 +89,7 @@ def run_page(page: str, folder: Path) -> list[tuple[Shown, str]]:
             text=True,
             check=False,
         )
-        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        lines = [line.rstrip() for line in done.stdout.splitlines() if not PROGRESS.fullmatch(line)]
         text = "\n".join(lines).strip("\n")
         results.append((part, f"{text}\n" if text else ""))
     return results

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.errors import InternalError
+from tflmgen.frontend.tflite import FileSignature
 from tflmgen.ir.program import Program
 from tflmgen.passes.pipeline import PIPELINE, Pass
 from tflmgen.proof import check_meaning, check_memory
+from tflmgen.reference import Interpreter
+from tflmgen.reference.work_budget import Budget, WorkError
 
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import SELECTOR, Stages, compile_bytes
 from support.random_program import Seeded, random_inputs, random_program
-from support.reference import Reference, TooLongError
 from support.simulate import DerailedError, Machine
 
 Array = NDArray[Any]
+
+WORK = 2e9
+"""Estimated nanoseconds that the evaluation of one trial may take."""
 
 LEAST: tuple[Pass, ...] = ()
 """The stages after the passes take any graph."""
@@ -79,22 +84,22 @@ def _step(machine: Machine, run: Run) -> tuple[Array, ...]:
 
 
 def make_trial(data: bytes, label: str, pipeline: tuple[Pass, ...] = PIPELINE, sets: int = 3) -> Trial:
-    """Compiles a model and evaluates its reference. Raises TooLongError where that takes too long."""
+    """Compiles a model and evaluates its reference. Raises WorkError where that takes too long."""
     stages = compile_bytes(data, pipeline)
-    subgraphs = [signature.subgraph for signature in stages.model.signatures] or [0]
+    signatures: Sequence[FileSignature | None] = stages.model.signatures or [None]
     rng = np.random.default_rng(len(data))
     sequence = []
     for number in range(sets):
-        index = number % len(subgraphs)
+        index = number % len(signatures)
         ports = stages.program.signatures[index].inputs
         inputs = random_inputs([(p.type.dtype.label, p.type.max_shape) for p in ports], rng)
         sequence.append((index, inputs))
-    reference = Reference(stages.model)
-    runs = [Run(index, inputs, reference.run(subgraphs[index], inputs)) for index, inputs in sequence * 2]
+    reference = Interpreter(stages.model, budget=Budget(WORK))
+    runs = [Run(index, inputs, reference.invoke(signatures[index], inputs)) for index, inputs in sequence * 2]
     if stages.program.state:
-        reference = Reference(stages.model)
+        reference.reset()
         runs.append(Run(RESET, (), ()))
-        runs += [Run(index, inputs, reference.run(subgraphs[index], inputs)) for index, inputs in sequence]
+        runs += [Run(index, inputs, reference.invoke(signatures[index], inputs)) for index, inputs in sequence]
     return Trial(label, stages, tuple(runs))
 
 
@@ -108,7 +113,7 @@ def seeded_trials(seeds: Iterable[int]) -> list[Trial]:
         pipeline = PIPELINE if seed % 2 == 0 else LEAST
         try:
             trials.append(make_trial(random_program(Seeded(seed)), f"seed {seed}", pipeline))
-        except TooLongError:
+        except WorkError:
             continue
     return trials
 

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from tflmgen.ir.kernel import Kernel, Overlap
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels.declaration import Cases, KernelDeclaration
-from tflmgen.kernels.registry import declarations
+from tflmgen.kernels.declaration import Cases, KernelDeclaration, declarations
 
 from support import dsp_cases, float_cases, int16_cases
 from support.emulated_kernels import M0, M4, M55, Machine, kernels_for

@@ -251,8 +251,25 @@ def scattered(x: Any, n: Any) -> Any:
 
 
 def gradient(x: Any, n: Any) -> Any:
-    """The gradient of a loop keeps what it needs on stacks, which TFLite has not."""
+    """The gradient of a loop keeps values of its iterations on stacks."""
     y = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.tanh(v) * x), [0, x])[1]
+    return tf.gradients(tf.reduce_sum(y), [x])[0] + tf.cast(n, tf.float32)
+
+
+def gradient_of_nested(x: Any, n: Any) -> Any:
+    """A branch pushes on a stack where it is taken, and an inner loop in each iteration of the outer one."""
+
+    def step(i: Any, v: Any) -> Any:
+        w = v1.cond(tf.reduce_sum(v) > 0.5, lambda: tf.tanh(v) * x, lambda: v * v - x)
+        return i + 1, v1.while_loop(lambda k, _: k < 2, lambda k, u: (k + 1, tf.sin(u) * w), [0, v])[1]
+
+    y = v1.while_loop(lambda i, _: i < 3, step, [0, x])[1]
+    return tf.gradients(tf.reduce_sum(y), [x])[0] + tf.cast(n, tf.float32)
+
+
+def gradient_of_rows(x: Any, n: Any) -> Any:
+    """The gradient of a TensorArray is one of its own."""
+    y = tf.map_fn(lambda v: v * tf.tanh(v), x)
     return tf.gradients(tf.reduce_sum(y), [x])[0] + tf.cast(n, tf.float32)
 
 
@@ -281,16 +298,21 @@ def write_graph(folder: Path, name: str) -> None:
 
 
 def write_saved_model(folder: Path, name: str) -> None:
-    """Two signatures over one reference variable; one that ends in "_counts" or "_scatters" has one that changes it."""
+    """Two signatures over one variable, a reference but for steps that train; "saved_reads" does not change it."""
     v1.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default(), v1.Session(graph=graph) as session:
         x, n = v1.placeholder(tf.float32, (None, 3), "x"), v1.placeholder(tf.int32, (), "n")
-        weights = v1.get_variable("w", initializer=tf.eye(3) * 0.5 + 0.1, use_resource=False)
+        weights = v1.get_variable("w", initializer=tf.eye(3) * 0.5 + 0.1, use_resource=name.endswith("_trains"))
         loop = _loop(n, x, lambda _, v: tf.tanh(tf.matmul(v, weights)) + x)
         results = {"looped": loop, "chosen": v1.cond(n > 0, lambda: loop * 2.0, lambda: tf.matmul(loop, weights))}
         if name.endswith("_counts"):
             results = {"counted": tf.identity(v1.assign_add(weights, tf.eye(3))) + tf.reduce_sum(x)}
+        if name.endswith("_trains"):
+            looped = v1.while_loop(lambda i, _: i < 3, lambda i, v: (i + 1, tf.tanh(tf.matmul(v, weights))), [0, x])[1]
+            loss = tf.reduce_mean(tf.square(looped - tf.cast(n, tf.float32)))
+            with tf.control_dependencies([v1.train.MomentumOptimizer(0.1, 0.9).minimize(loss)]):
+                results = {"train": tf.identity(loss), "infer": looped}
         if name.endswith("_scatters"):
             results = {"scattered": tf.identity(v1.scatter_sub(weights, [0], tf.ones((1, 3)))) + tf.reduce_sum(x)}
         session.run(v1.global_variables_initializer())

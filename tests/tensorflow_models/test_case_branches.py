@@ -10,7 +10,7 @@ from support.tensorflow_environment import file_beside, requires_tensorflow
 from tflmgen.conversion import ConversionSettings, tensorflow_source
 from tflmgen.conversion.source_conversion import convert_in
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
-from tflmgen.frontend import write_model
+from tflmgen.frontend.tflite import write_model
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]
 

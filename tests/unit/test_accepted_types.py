@@ -9,15 +9,15 @@ from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM
 from tflmgen.ir.kernel import OperatorInstance, View
 from tflmgen.ir.types import DType, TensorType
 from tflmgen.kernels.accepted import ANY, accepted_types
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.rules import COMMON, PRESENT, input_is, one_type, output_is
 from tflmgen.kernels.table import OPERATORS
 
 F, S8, S16, S32 = DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32
 
 
-def operator(inputs: tuple[int, int], *rules: Rule) -> Operator:
-    return Operator("TEST", no_attributes, inputs, 1, rules, lambda _: (None,), lambda *_: View())
+def operator(inputs: tuple[int, int], *rules: Rule) -> OperatorSpec:
+    return OperatorSpec("TEST", no_attributes, inputs, 1, rules, lambda _: (None,), lambda *_: View())
 
 
 def lines(inputs: tuple[int, int], *rules: Rule) -> list[str]:

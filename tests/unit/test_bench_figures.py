@@ -9,15 +9,16 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import write_adder
-from tflmgen.api.bench_figures import Measured, bench_json, operator_figures
-from tflmgen.api.flash_figures import with_flash
+from support.repository import ROOT
+from tflmgen.actions.bench_figures import MeasuredInvoke, bench_json, operator_figures
+from tflmgen.actions.invokes import with_flash
 from tflmgen.api.measurements import FlashCycles, bench_of
 from tflmgen.commands.bench import _worst_case_line
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.invoke_cost import Cycles, OperatorCount, Waits
 from tflmgen.emulators.session import Invocation
+from tflmgen.hardware.board import load_board
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import load_board
 from tflmgen.project.firmware_build import plan_for
 
 CLOCK = 25_000_000
@@ -29,9 +30,9 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return plan_for(model, load_board("mps2_an386"), BuildOptions()).plan
 
 
-def _measured(instructions: int | None, *operators: OperatorCount) -> Measured:
+def _measured(instructions: int | None, *operators: OperatorCount) -> MeasuredInvoke:
     cycles = Cycles(instructions, 2 * instructions) if instructions and operators else None
-    return Measured("a set", 0, Invocation((), 0, 100, 0, instructions, operators or None, cycles))
+    return MeasuredInvoke("a set", 0, Invocation((), 0, 100, 0, instructions, operators or None, cycles))
 
 
 def _operator(plan: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -91,7 +92,9 @@ def test_bench_has_its_schema(plan: dict[str, Any]) -> None:
 
 
 def test_schemas_are_schemas() -> None:
-    for path in Path(str(files("tflmgen.schema"))).glob("*.json"):
+    paths = list(Path(str(files("tflmgen.schema"))).glob("*.json"))
+    assert ROOT / "schema" / "plan.json" in paths
+    for path in paths:
         jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
 
 

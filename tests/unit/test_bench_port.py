@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from support.commands import tflmgen, write_adder
 from support.repository import ROOT
-from tflmgen.api import invokes
+from tflmgen.actions import invokes
 from tflmgen.emulators.firmware_session import Running
 from tflmgen.emulators.session import Dims, Invocation
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 from support.repository import ROOT
-from tflmgen.emulators.flash_description import describe_flash
+from tflmgen.emulators.open_session import describe_flash
 from tflmgen.errors import UsageError
-from tflmgen.project.board import list_boards, load_board
-from tflmgen.project.board_files import BoardError
-from tflmgen.project.flash_timing import FlashCache
-from tflmgen.project.memory_regions import with_flash_of
+from tflmgen.hardware.board import list_boards, load_board
+from tflmgen.hardware.board_files import BoardError
+from tflmgen.hardware.flash_timing import FlashCache
+from tflmgen.hardware.memory_regions import with_flash_of
 
 IDS = {
     "microbit",
@@ -30,6 +30,9 @@ IDS = {
     "nrf52840_dk",
     "nano33ble",
     "pico",
+    "pico2",
+    "nucleo_u575zi",
+    "mps2_an505",
 }
 
 GOOD: dict[str, Any] = {
@@ -61,6 +64,7 @@ def test_known_boards() -> None:
         ("mps2_an385_m0", "cortex-m0", set()),
         ("mps2_an386", "cortex-m4", {"dsp", "fpu"}),
         ("mps2_an500", "cortex-m7", {"dsp", "fpu"}),
+        ("mps2_an505", "cortex-m33", {"dsp", "fpu"}),
         ("mps3_an547", "cortex-m55", {"dsp", "fpu", "mve"}),
         ("host", "host", {"fpu"}),
     ],
@@ -191,6 +195,8 @@ def test_the_plugin_gets_the_regions_and_the_caches() -> None:
     ]
     pico = describe_flash(load_board("pico")).splitlines()
     assert pico[1:] == ["read 8", "wait 55", "low", "code 1024 2 8", "unified"]
+    pico2 = describe_flash(load_board("pico2")).splitlines()
+    assert pico2[1:] == ["read 8", "wait 55", "sequential 31", "code 1024 2 8", "unified"]
     assert describe_flash(load_board("mps2_an386")) == ""
     with pytest.raises(UsageError, match=r"--flash-of microbit: the wait states of its flash are not known\. Known: "):
         with_flash_of(board, "microbit")
@@ -229,6 +235,8 @@ def test_the_page_has_the_flash_of_each_board() -> None:
         ("MPS2-AN386", "mps2_an386"),
         ("nRF52840-DK", "nrf52840_dk"),
         ("RP2040", "pico"),
+        ("RP2350", "pico2"),
+        ("STM32U575ZI", "nucleo_u575zi"),
         ("MICROBIT", "microbit"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from support.commands import tflmgen
 from support.model_writer import ModelWriter
 from support.repository import ROOT
-from tflmgen.project import list_boards
+from tflmgen.hardware import list_boards
 
 GATE = ROOT / "examples" / "gate.tflite"
 SCHEMA = json.loads((ROOT / "schema" / "fit.json").read_text(encoding="utf-8"))

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 from support.repository import ROOT
+from tflmgen.hardware.board import argument_problems, list_boards, load_board
+from tflmgen.hardware.board_files import LARGEST, BoardError
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import list_boards, load_board
-from tflmgen.project.board_files import LARGEST, BoardError
 from tflmgen.project.firmware_build import plan_for, project_of
 from tflmgen.project.folder import Content, FolderError, write_folder
-from tflmgen.project.qemu_arguments import argument_problems
 
 BOARD: dict[str, Any] = json.loads((ROOT / "boards" / "mps2_an386" / "board.json").read_text(encoding="utf-8"))
 REPL = (ROOT / "boards" / "mps2_an386" / "board.repl").read_text(encoding="utf-8")

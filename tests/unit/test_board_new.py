@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from support.commands import tflmgen
 from tflmgen.errors import UsageError
+from tflmgen.hardware.board import list_boards, load_board
+from tflmgen.hardware.board_files import BoardError
+from tflmgen.hardware.board_new import UARTS, new_board
+from tflmgen.hardware.cores import CORES
 from tflmgen.options import NewBoardOptions
-from tflmgen.project.board import list_boards, load_board
-from tflmgen.project.board_files import BoardError
-from tflmgen.project.board_new import new_board
-from tflmgen.project.cores import CORES
-from tflmgen.project.renode_platform import UARTS
 
 ANY = NewBoardOptions(
     core="cortex-m33",

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.quantize_models import decaying_loop, f32
-from tflmgen.emulators import StatusError, Vectors, VectorsError, VectorSet
+from tflmgen.emulators import StatusError
 from tflmgen.frontend import TensorKey, import_model
+from tflmgen.input_sets import Vectors, VectorsError, VectorSet
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.calibration import calibrate
 from tflmgen.quantize.calibration_data import read_calibration, split

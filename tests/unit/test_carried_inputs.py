@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.quantized_run import QuantizedRun, quantized_run
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 
 F32 = DType.FLOAT32

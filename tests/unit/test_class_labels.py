@@ -14,7 +14,7 @@ from support.exported import exported
 from support.repository import ROOT
 from support.tools import requires_compiler
 from tflmgen.errors import ModelError, UsageError
-from tflmgen.frontend.tflite.metadata_labels import metadata_labels
+from tflmgen.frontend.tflite.metadata_labels import read_metadata_labels
 
 GATE = ROOT / "examples" / "gate.tflite"
 CLASSES = ("nothing", "horizontal", 'a "vertical"', "größer??/", "falling")
@@ -121,7 +121,7 @@ def _file(metadata: bytes, texts: dict[str, str]) -> bytes:
 def test_labels_of_metadata_are_those_of_each_output(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(_file(_metadata(["", "labels.txt"]), {"labels.txt": "yes\nno\r\n\n"}))
-    assert metadata_labels(model) == {1: ("yes", "no")}
+    assert read_metadata_labels(model) == {1: ("yes", "no")}
 
 
 @pytest.mark.parametrize("damage", ["absent", "cut", "archive"])
@@ -131,4 +131,4 @@ def test_damaged_metadata_is_an_error(damage: str, tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(data[: data.index(b"PK")] if damage == "archive" else data)
     with pytest.raises(ModelError, match="its metadata cannot be read"):
-        metadata_labels(model)
+        read_metadata_labels(model)

@@ -15,12 +15,12 @@ import pytest
 from support.commands import tflmgen, write_adder, write_two_signatures
 from support.model_writer import ModelWriter
 from support.random_chain import random_chain
-from tflmgen.api import planned_model
+from tflmgen.actions import planned_model
 from tflmgen.cli import main
 from tflmgen.commands import app
 from tflmgen.commands.command_line.protected_files import FOLDERS, WRITTEN
 from tflmgen.compiler import Compilation
-from tflmgen.project.board import list_boards
+from tflmgen.hardware.board import list_boards
 
 LEFT = np.array([[1, 2, 3, 4]], np.float32)
 RIGHT = np.array([[10, 20, 30, 40]], np.float32)

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 from support.commands import tflmgen, write_adder
-from tflmgen.api import project_build
-from tflmgen.options import BuildOptions, command_line, option_words
+from tflmgen.actions import project_build
+from tflmgen.options import BuildOptions, command_line
+from tflmgen.options.option_declaration import option_words
 from tflmgen.project.platformio import Firmware
 
 TYPED: dict[str, Any] = {
     "name": "net of mine",
     "max_iterations": ["3", "loop=4"],
     "max_shape": ["in put=4,3", "$(out)=2"],
+    "max_rows": ["it's found=4"],
     "max_dim": 7,
     "labels": ["scores=my words.txt", "metadata"],
     "plugin": [Path("it's mine.py"), Path("b.py")],
@@ -49,13 +51,13 @@ ALL = BuildOptions(**{field.name: _typed(field) for field in fields(BuildOptions
 def _read_back(line: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, ...]:
     """The model, the board and the options that `tflmgen test` gets from the shell."""
     seen: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("tflmgen.commands.convert_first.prepared", lambda model, options, *_: (model, options))
-    monkeypatch.setattr("tflmgen.commands.test.test_command", lambda *values: seen.append(values))
+    monkeypatch.setattr("tflmgen.commands.prepared_model.prepared_model", lambda *values: values)
+    monkeypatch.setattr("tflmgen.commands.test.test_command", lambda prepared, *_: seen.append(prepared))
     program, *words = shlex.split(line)
     assert program == "tflmgen"
     finished = tflmgen(*words)
     assert finished.code == 0, finished.err
-    ((model, board, _, _, _, options, session, _),) = seen
+    (((model,), board, options, _, session),) = seen
     return model, board, options, session.port
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tflmgen.frontend.model_graph import ElementType
 from tflmgen.ir import DType, Quantization
-from tflmgen.quantize.comparison_types import comparison_types
-from tflmgen.quantize.integer_forms import ElementType
+from tflmgen.quantize.element_types import comparison_types
 
 
 def operands(dtype: DType, *scales: float) -> dict[int, ElementType]:

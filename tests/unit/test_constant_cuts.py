@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.frontend import ModelBuilder, constant_cut
+from tflmgen.frontend import constant_cut
+from tflmgen.frontend.tflite import ModelBuilder
 from tflmgen.ir import DType
 
 SHAPE = (4, 6, 3)

@@ -13,7 +13,7 @@ from support.mutate_packing import packing_of
 from support.repository import ROOT
 from tflmgen.ir import ConstantArray, Kernel, KernelChoice, Target
 from tflmgen.kernels import OPERATORS
-from tflmgen.kernels.registry import declarations
+from tflmgen.kernels.declaration import declarations
 from tflmgen.proof.layer_arrays import CHECKS
 
 KERNELS = ROOT / "codegen" / "tflmgen" / "kernels"

@@ -13,7 +13,7 @@ from support.variant_cases import DECLARATIONS, generator
 from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels import choice
 from tflmgen.kernels.costs.estimate import estimate
-from tflmgen.kernels.registry import cost_models, declarations
+from tflmgen.kernels.declaration import cost_models, declarations
 
 WINOGRAD = replace(M4, target=replace(M4.target, winograd=1 << 30))
 MACHINES = (M0, M3, M4, M7, M55, WINOGRAD)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.cost_fit import Alone, errors, fit, left_alone
 from support.cost_samples import Sample
-from tflmgen.kernels.registry import cost_models
+from tflmgen.kernels.declaration import cost_models
 
 FAMILY = "add_dsp"
 CYCLES = {"call": 90.0, "element": 8.5, "rest": 13.0, "clamp": 3.0}

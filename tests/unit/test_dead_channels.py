@@ -10,7 +10,7 @@ import pytest
 from support.commands import tflmgen
 from support.dead_channels import dead_channels as random_model
 from support.model_writer import ModelWriter
-from tflmgen.backend.plan_macs import total_macs, with_file_macs
+from tflmgen.backend.plan_layers import total_macs, with_file_macs
 from tflmgen.compiler import compile_model
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Optimize

@@ -9,16 +9,16 @@ import pytest
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.dsp_requantisation import Requantisation, requantisations
 from tflmgen.kernels.numeric.fixed_point import requantize
-from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, accumulators
 
 
-def layer(rng: np.random.Generator, zero_point: int, low: int, rights: tuple[int, ...]) -> Layer:
+def layer(rng: np.random.Generator, zero_point: int, low: int, rights: tuple[int, ...]) -> Int8Layer:
     """Channels whose shifts to the right are `rights`; the last one's weights are zeros."""
     channels = len(rights)
     weights = rng.integers(-127, 128, (channels, 48))
     weights[-1] = 0
     scales = tuple((int(rng.integers(2**30, 2**31)), -right) for right in rights)
-    return Layer(weights, rng.integers(-5000, 5000, channels), scales, zero_point, low, 127)
+    return Int8Layer(weights, rng.integers(-5000, 5000, channels), scales, zero_point, low, 127)
 
 
 def output(channel: Requantisation, accumulator: int, low: int) -> int:

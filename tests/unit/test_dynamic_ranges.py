@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.quantize_models import f32
-from tflmgen.emulators import VectorSet
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.input_sets import VectorSet
 from tflmgen.ir import DType
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.layer_inputs import LayerWatcher

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tflmgen.emulators.open_session import _choose, _twin_advice, open_session
 from tflmgen.emulators.session import EmulatorError
-from tflmgen.project.board import load_board
+from tflmgen.hardware.board import load_board
 
 
 @pytest.mark.parametrize(

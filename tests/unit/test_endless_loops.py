@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.quantize_models import decaying_loop, f32
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import write_model
+from tflmgen.frontend.tflite import write_model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.quantize import compare_runs, observed_build, run_sets
 from tflmgen.quantize.evaluation import max_trips
 from tflmgen.quantize.range_choice import Affine

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 from tflmgen.quantize.exact_ends import ExactEnds, exact_ends
 from tflmgen.quantize.statistics import Calibration, statistics_of

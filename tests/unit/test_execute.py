@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from tflmgen.emulators.execute import MAX_RESTARTS, run_set, run_sets
-from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
-from tflmgen.ir.graph import Port, Signature, Slide
+from tflmgen.input_sets.npz import VectorSet
+from tflmgen.ir.graph import EntryPoint, Port, Slide
 from tflmgen.ir.types import Bound, Dim, DType, TensorType
 
 
@@ -43,7 +43,7 @@ class Restarting:
 def run(fails: Sequence[int], stateful: bool) -> list[int]:
     port = Port("x", TensorType(DType.INT32, (1,)))
     sets = [VectorSet("", 0, (np.array([value], np.int32),)) for value in (1, 2, 3)]
-    results = run_sets(Restarting(fails), [Signature("", "main", (port,), (port,))], sets, stateful)  # type: ignore[arg-type]
+    results = run_sets(Restarting(fails), [EntryPoint("", "main", (port,), (port,))], sets, stateful)  # type: ignore[arg-type]
     return [int(result.outputs[0][0]) for result in results]
 
 
@@ -75,7 +75,7 @@ def test_an_input_that_is_no_window_comes_with_each_push(rows: int, shape: tuple
     other = Port("other", TensorType(DType.INT8, shape))
     arrays = np.arange(1, 1 + rows, dtype=np.int8).reshape(1, rows), np.array([7, 8, 9], np.int8)
     session = Recording()
-    run_set(session, [Signature("", "main", (window, other), ())], VectorSet("", 0, arrays), "set")  # type: ignore[arg-type]
+    run_set(session, [EntryPoint("", "main", (window, other), ())], VectorSet("", 0, arrays), "set")  # type: ignore[arg-type]
     pushes = 3 if rows == 5 else 1
     assert session.dims == [(), () if shape == (3,) else (3,)]
     assert session.inputs == [bytes(2 * pushes - rows) + arrays[0].tobytes(), pushes * bytes([7, 8, 9])]
@@ -89,5 +89,5 @@ def test_progress_counts_the_sets() -> None:
     def note(text: str, done: int = 0, total: int = 0) -> None:
         seen.append((text, done, total))
 
-    run_sets(Restarting(()), [Signature("", "main", (port,), (port,))], sets, False, note)  # type: ignore[arg-type]
+    run_sets(Restarting(()), [EntryPoint("", "main", (port,), (port,))], sets, False, note)  # type: ignore[arg-type]
     assert seen == [("Running set 1 of 2 at a port", 0, 2), ("Running set 2 of 2 at a port", 1, 2)]

@@ -13,8 +13,8 @@ from support.commands import tflmgen, write_two_signatures
 from support.exported import exported
 from support.repository import ROOT
 from tflmgen import __version__
+from tflmgen.hardware.board import HOST
 from tflmgen.options import BuildOptions, Format
-from tflmgen.project.board import HOST
 from tflmgen.project.firmware_build import plan_for, project_of
 from tflmgen.project.library_export import _arduino_name, export
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.quantized_run import quantized_run
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 
 F32, BOOL, SHAPE, ONE = DType.FLOAT32, DType.BOOL, (1, 8), (1, 1)

@@ -57,3 +57,13 @@ def test_runtime_weights_have_the_portable_kernel() -> None:
     x, w, y = tensor("int8", (2, 8), 0.05), tensor("int8", (4, 8), 0.01), tensor("int8", (), 0.5)
     case = make_case("FULLY_CONNECTED", [x, w, None], [y], {"fused_activation_function": 0, "keep_num_dims": False})
     assert variant(case, M4) == "portable"
+
+
+@pytest.mark.parametrize("scales", [(0.0625, 0.0625, 0.125), (0.05, 0.05, 0.1), (0.0625, 0.03125, 0.0625)])
+@pytest.mark.parametrize("operator", ["ADD", "SUB"])
+def test_sums_that_meet_halves_are_affine(operator: str, scales: tuple[float, float, float]) -> None:
+    first, y = (tensor("int8", (2, 40), scale, 3) for scale in scales[::2])
+    for row in ((2, 40), (40,)):
+        inputs = [first, tensor("int8", row, scales[1], -7)]
+        case = make_case(operator, inputs, [y], {"fused_activation_function": 0})
+        assert "dsp" in kernel_for(case, M4).function

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tflmgen.errors import UsageError
-from tflmgen.project.files import OutputFileError, check_writable, write_whole
+from tflmgen.user_files import OutputFileError, check_writable, write_whole
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.lstm_models import LstmStyle, lstm_loop
 from tflmgen.compiler import compile_model
-from tflmgen.frontend import import_variants, write_model
+from tflmgen.frontend import import_variants
+from tflmgen.frontend.tflite import write_model
 from tflmgen.ir import Module, Op, Target, While, walk
 from tflmgen.options import BuildOptions
 from tflmgen.reference import Interpreter

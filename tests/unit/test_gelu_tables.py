@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.real_functions import gelu
-from tflmgen.reference.elementwise_unary import int16_table, single_gelu
+from tflmgen.reference.definitions.elementwise_unary import int16_table, single_gelu
 
 
 @pytest.mark.parametrize("by_tanh", [True, False])

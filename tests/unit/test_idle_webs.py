@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.quantized_run import quantized_run
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder
 from tflmgen.ir import DType
 
 SHAPE = (1, 8)

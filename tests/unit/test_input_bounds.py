@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from support.dynamic_models import one_graph, open_tensor
 from support.model_writer import SubgraphWriter
-from tflmgen.emulators.input_bounds import shapes_of_inputs
 from tflmgen.frontend.shape_bounds import Shape, TensorKey
+from tflmgen.input_sets.input_bounds import shapes_of_inputs
 
 
 def _model(g: SubgraphWriter) -> None:

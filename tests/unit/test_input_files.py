@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.commands import tflmgen, write_adder
-from tflmgen.emulators import VectorsError, VectorSet, read_input_sets
-from tflmgen.ir import DType, Port, Quantization, Signature, TensorType
+from tflmgen.input_sets import VectorsError, VectorSet, read_input_sets
+from tflmgen.ir import DType, EntryPoint, Port, Quantization, TensorType
 
 UNIT = Quantization((1 / 255,), (-128,))
 WHOLE = Quantization((1.0,), (-128,))
@@ -26,7 +26,7 @@ def port(dtype: DType, *shape: int, name: str = "x", quantization: Quantization 
 
 
 def sets(path: Path, *ports: Port) -> tuple[VectorSet, ...]:
-    return read_input_sets(path, (Signature("go", "go", ports, ()),), None, expected=False).sets
+    return read_input_sets(path, (EntryPoint("go", "go", ports, ()),), None, expected=False).sets
 
 
 def csv_file(folder: Path, text: str) -> Path:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.quantized_run import quantized_run
-from tflmgen.frontend import Model, ModelBuilder, write_model
+from tflmgen.frontend.model_graph import rewrite_model
+from tflmgen.frontend.tflite import Model, ModelBuilder, write_model
 from tflmgen.ir import DType
-from tflmgen.quantize.integer_choices import with_integer_choices
+from tflmgen.quantize.integer_rules import choice_by_products
 
 LARGEST = 2**31 - 1
 
@@ -62,4 +63,4 @@ def test_a_vector_that_chooses_among_rows_stays() -> None:
     graph.operator("SELECT", [condition, a, b], [y])
     graph.inputs, graph.outputs = [condition, a, b], [y]
     model = builder.model()
-    assert write_model(with_integer_choices(model)) == write_model(model)
+    assert write_model(rewrite_model(model, choice_by_products)) == write_model(model)

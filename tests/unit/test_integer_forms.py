@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.frontend import ModelBuilder
+from tflmgen.frontend.tflite import ModelBuilder
 from tflmgen.ir import DType, Quantization
 from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
 from tflmgen.quantize.integer_forms import Form, find_form

@@ -14,6 +14,8 @@ import pytest
 from support.commands import tflmgen, write_adder
 from support.onnx_models import branch
 from support.repository import ROOT, page_named
+from support.trained_model import dense_model
+from tflmgen.frontend.tflite import write_model
 
 GATE = ROOT / "examples" / "gate.tflite"
 LSTM = ROOT / "examples" / "lstm_sequences.tflite"
@@ -31,6 +33,7 @@ COMMANDS: dict[str, tuple[str, tuple[object, ...]]] = {
     "test": ("test", ("test", GATE, "--board", "host", *SETS)),
     "quantize": ("quantize", ("quantize", "adder.tflite", "--calibration", "calibration.npz")),
     "convert": ("convert", ("convert", "branch.onnx")),
+    "train": ("train", ("train", "dense.tflite", "--loss", "mse")),
     "test, wrong": ("test", ("test", "adder.tflite", "--board", "host", "--vectors", "wrong.npz")),
     "test without vectors": ("test", ("test", "adder.tflite", "--board", "host")),
     "accuracy": ("accuracy", ("accuracy", GATE, "--inputs", "frames.npz", "--labels-of", "classes")),
@@ -48,6 +51,7 @@ def _working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_adder(tmp_path / "adder.tflite")
     branch(tmp_path / "branch.onnx")
+    (tmp_path / "dense.tflite").write_bytes(write_model(dense_model()))
     x = np.array([[1, 2, 3, 4]], np.float32)
     np.savez("calibration.npz", s0_in_0=x, s0_in_1=-x, s1_in_0=-x, s1_in_1=x)
     frames = np.random.default_rng(0).integers(-128, 128, (4, 1, 16, 16, 1)).astype(np.int8)

@@ -10,9 +10,8 @@ import pytest
 from support import dsp_cases
 from support.emulated_kernels import M55, kernels_for
 from support.repository import ROOT, sources
-from tflmgen.kernels import candidates
-from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.registry import declarations
+from tflmgen.kernels import choice
+from tflmgen.kernels.declaration import KernelDeclaration, declarations
 
 KERNELS = ROOT / "firmware" / "kernels"
 DECLARATIONS = [declaration for declaration in declarations() if declaration.instructions != "portable"]
@@ -69,5 +68,5 @@ def test_selection_knows_a_kernel_by_its_declaration_alone(monkeypatch: pytest.M
     case, _ = dsp_cases.lookup(np.random.default_rng(0))
     assert kernels_for(case, M55)[0].header == "lookup_mve.h"
     others = tuple(declaration for declaration in declarations() if declaration.header != "lookup_mve.h")
-    monkeypatch.setattr(candidates, "declarations", lambda: others)
+    monkeypatch.setattr(choice, "declarations", lambda: others)
     assert kernels_for(case, M55)[0].header == "lookup.h"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from itertools import permutations
 
-from tflmgen.explore.least_peak import Task, least_peak
+from tflmgen.explore.least_peak import OrderTask, least_peak
 
 
 def random_tasks(
     chance: random.Random, count: int
-) -> tuple[list[Task], dict[int, int], frozenset[int], frozenset[int]]:
+) -> tuple[list[OrderTask], dict[int, int], frozenset[int], frozenset[int]]:
     """`count` tasks of one or two outputs that read what earlier ones wrote; value 0 is there from the start."""
     sizes, producers = {0: 4 * chance.randrange(1, 20)}, {0: -1}
     tasks = []
@@ -27,12 +27,12 @@ def random_tasks(
         shared = tuple(
             tuple((v, min(size, sizes[w])) for v, size in claims) for w, claims in zip(writes, shared, strict=True)
         )
-        tasks.append(Task(before, reads, writes, 4 * chance.randrange(5), shared))
+        tasks.append(OrderTask(before, reads, writes, 4 * chance.randrange(5), shared))
     read = frozenset().union(*(task.reads for task in tasks))
     return tasks, sizes, frozenset({0}), frozenset(v for v in sizes if v not in read or chance.random() < 0.1)
 
 
-def peak_of(order: tuple[int, ...], tasks: list[Task], sizes: dict[int, int], kept: frozenset[int]) -> int | None:
+def peak_of(order: tuple[int, ...], tasks: list[OrderTask], sizes: dict[int, int], kept: frozenset[int]) -> int | None:
     """Simulated value by value; None where a task comes before what it needs."""
     live = {0} if any(0 in task.reads for task in tasks) or 0 in kept else set()
     highest = sum(sizes[v] for v in live)
@@ -72,8 +72,10 @@ def test_forty_independent_chains_of_two_are_exact() -> None:
     count = 40
     wide, narrow = list(range(1, 2 * count, 2)), list(range(2, 2 * count + 1, 2))
     sizes = {0: 4, **dict.fromkeys(wide, 1000), **dict.fromkeys(narrow, 8)}
-    first = [Task(0, frozenset({0}), (v,), 0, ((),)) for v in wide]
-    second = [Task(1 << i, frozenset({v}), (w,), 0, ((),)) for i, (v, w) in enumerate(zip(wide, narrow, strict=True))]
+    first = [OrderTask(0, frozenset({0}), (v,), 0, ((),)) for v in wide]
+    second = [
+        OrderTask(1 << i, frozenset({v}), (w,), 0, ((),)) for i, (v, w) in enumerate(zip(wide, narrow, strict=True))
+    ]
     best = least_peak([*first, *second], sizes, frozenset({0}), frozenset(narrow))
     assert best.peak == best.lower_bound == 1000 + 8 * count
 

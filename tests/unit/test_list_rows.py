@@ -10,7 +10,9 @@ import pytest
 from support.lstm_models import LstmStyle, lstm_loop
 from support.quantize_models import FEATURES, STEPS, recurrent_loop
 from support.quantized_run import QuantizedRun, quantized_run
-from tflmgen.frontend import Model, ModelBuilder, SubGraph, bindings, row_stores
+from tflmgen.frontend import row_stores
+from tflmgen.frontend.model_graph import bindings
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import reference_runtimes
 from tflmgen.quantize.list_rows import with_row_operators

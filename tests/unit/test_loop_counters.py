@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder
 from tflmgen.ir import DType
 from tflmgen.quantize.loop_counters import counter_bounds, index_bounds
 

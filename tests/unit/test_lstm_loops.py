@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from support.lstm_models import FEATURES, STEPS, LstmStyle, lstm_loop
 from support.quantized_run import quantized_run
 from tflmgen.compare.oracle import OracleError, tflm_outputs
-from tflmgen.emulators import Vectors, VectorSet
 from tflmgen.frontend import find_lstm_loops
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.quantize.calibration import calibrate
 from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model
 from tflmgen.quantize.statistics import statistics_of

@@ -4,15 +4,15 @@ import struct
 
 import pytest
 from support.commands import tflmgen
-from tflmgen.commands.monitor import Watcher
 from tflmgen.emulators.link import FAULT, REFUSED, REPLY, Frame, Request, encode
+from tflmgen.emulators.port_watcher import PortWatcher
 from tflmgen.emulators.serial_port import LARGEST_FRAME, PortError, find_port, first_wait
 
 FAULTED = encode(Frame(FAULT, 0, struct.pack("<5I", 5, 0x8000100, 0x8000200, 0x8200, 0xF0000000)))
 
 
 def watch(*pieces: bytes) -> list[str]:
-    watcher = Watcher()
+    watcher = PortWatcher()
     lines = [line for piece in pieces for line in watcher.feed(piece)]
     return lines + watcher.flush()
 

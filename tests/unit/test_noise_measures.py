@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.quantize_models import f32
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.equalization import ChannelWatcher, equalized, find_pairs

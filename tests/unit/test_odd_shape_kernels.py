@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.cost_samples import Layer, write_model
+from tflmgen.hardware import load_board
 from tflmgen.options import BuildOptions
-from tflmgen.project import load_board, plan_for
+from tflmgen.project import plan_for
 
 LAYERS = {
     "strided transpose_conv": Layer("TRANSPOSE_CONV", (8, 7), 4, (3, 4), 9, 3, False, False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 
 import pytest
 from support import tiny
-from tflmgen.project.board import Board, list_boards, load_board
-from tflmgen.project.board_files import BoardError
+from tflmgen.hardware.board import Board, list_boards, load_board
+from tflmgen.hardware.board_files import BoardError
 from tflmgen.project.platformio import environment_variables
 
 STM32 = ("stlink", "jlink", "cmsis-dap", "blackmagic", "mbed")
@@ -115,6 +116,28 @@ def crc32_bzip2(data: bytes) -> int:
         for _ in range(8):
             crc = (crc << 1 ^ (0x04C11DB7 if crc >> 31 else 0)) & 0xFFFFFFFF
     return crc
+
+
+def test_the_boot_rom_of_the_rp2350_finds_its_block(tmp_path: Path) -> None:
+    """A block in the first 4 KiB: it begins, one item for the type of image, the last item with the words before it,
+    no other block, and it ends (RP2350 Datasheet, 5.9)."""
+    folder = load_board("pico2").folder
+    assert folder
+    object_file, image = tmp_path / "image.o", tmp_path / "image.bin"
+    source = ["-mcpu=cortex-m33", "-mthumb", "-c", str(folder / "image_definition.c"), "-o", str(object_file)]
+    try:
+        subprocess.run(["arm-none-eabi-gcc", *source], check=True)
+        extract = ["arm-none-eabi-objcopy", "-O", "binary", "-j", ".tflmgen_image", str(object_file), str(image)]
+        subprocess.run(extract, check=True)
+    except FileNotFoundError:
+        pytest.skip("arm-none-eabi-gcc is not installed")
+    begin, item, last, link, end = struct.unpack("<5I", image.read_bytes())
+    assert (begin, link, end) == (0xFFFFDED3, 0, 0xAB123579)
+    assert item & 0xFF == 0x42  # IMAGE_TYPE
+    assert item >> 8 & 0xFF == 1  # a word long
+    executable, secure, arm, rp2350 = 1, 2 << 4, 0 << 8, 1 << 12
+    assert item >> 16 == executable | secure | arm | rp2350
+    assert (last & 0xFF, last >> 8 & 0xFFFF) == (0xFF, 1)
 
 
 def test_the_boot_loader_of_the_pico_has_its_checksum(tmp_path: Path) -> None:

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tflmgen.frontend.tflite.model import Operator
-from tflmgen.frontend.tflite.topological_order import execution_order
+from tflmgen.frontend.tflite.model import FileOperator
+from tflmgen.frontend.tflite.tensor_uses import execution_order
 
 
-def operator(index: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Operator:
-    return Operator(index, "ADD", 1, inputs, outputs, None, b"", ())
+def operator(index: int, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> FileOperator:
+    return FileOperator(index, "ADD", 1, inputs, outputs, None, b"", ())
 
 
 @st.composite
-def legal_orders(draw: st.DrawFn) -> list[Operator]:
+def legal_orders(draw: st.DrawFn) -> list[FileOperator]:
     """Operators in a legal order; operator i writes tensor i and reads some before it."""
     count = draw(st.integers(0, 12))
     reads = [draw(st.lists(st.integers(-1, i - 1), max_size=3)) for i in range(count)]
@@ -20,13 +20,13 @@ def legal_orders(draw: st.DrawFn) -> list[Operator]:
 
 @settings(deadline=None)
 @given(legal_orders())
-def test_a_legal_order_stays(operators: list[Operator]) -> None:
+def test_a_legal_order_stays(operators: list[FileOperator]) -> None:
     assert execution_order(operators) == (tuple(operators), ())
 
 
 @settings(deadline=None)
 @given(legal_orders(), st.randoms())
-def test_any_order_becomes_legal(operators: list[Operator], random: object) -> None:
+def test_any_order_becomes_legal(operators: list[FileOperator], random: object) -> None:
     shuffled = list(operators)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     order, cycle = execution_order(shuffled)

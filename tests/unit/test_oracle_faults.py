@@ -9,7 +9,7 @@ import pytest
 from support.case_models import model_bytes
 from support.kernel_harness import make_case, tensor
 from tflmgen.compare.oracle import OracleError, tflm_outputs
-from tflmgen.emulators import VectorSet
+from tflmgen.input_sets import VectorSet
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 X = np.array([-128, 0, 60, 127], np.int8)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.compare.oracle import OracleError, tflm_outputs
-from tflmgen.emulators.npz import VectorSet
+from tflmgen.input_sets.npz import VectorSet
 
 
 def test_a_failure_inside_a_loop_names_its_cause(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.source_proof.output_differences import is_within, relative_error
+from tflmgen.sources.output_differences import is_within, relative_error
 
 
 @pytest.mark.parametrize("share", [0.5, 0.99, 1.01, 3.0])

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from tflmgen.ir import DType, Port, Signature, TensorType
+from tflmgen.ir import DType, EntryPoint, Port, TensorType
 from tflmgen.quantize.output_errors import mean_noise, output_error
 
 
-def signature(dtype: DType, shape: tuple[int, ...]) -> Signature:
-    return Signature("main", "main", (), (Port("y", TensorType(dtype, shape)),))
+def signature(dtype: DType, shape: tuple[int, ...]) -> EntryPoint:
+    return EntryPoint("main", "main", (), (Port("y", TensorType(dtype, shape)),))
 
 
 def test_noise_counts_against_the_variance_not_against_the_offset() -> None:

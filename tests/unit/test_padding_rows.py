@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
+from tflmgen.hardware.board import load_board
 from tflmgen.kernels.costs.term import Blocking
 from tflmgen.kernels.costs.windows import Windows
 from tflmgen.kernels.dsp.padding_rows import PaddingRows
 from tflmgen.kernels.numeric.window import Steps, Window
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import load_board
 
 BLOCKING = Blocking(3, 2, 4)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tflmgen.memory.first_fit import PlacedBlock
 from tflmgen.memory.lower_bounds import peak
 from tflmgen.memory.placement import place
-from tflmgen.memory.placement_blocks import Block
 
 
 def live(first: int, last: int) -> int:
@@ -13,9 +13,9 @@ def live(first: int, last: int) -> int:
     return (1 << (last + 1)) - (1 << first)
 
 
-def chain(sizes: list[int]) -> list[Block]:
+def chain(sizes: list[int]) -> list[PlacedBlock]:
     """A network without branches: each tensor is written by one step and read by the next."""
-    return [Block(size, 4, live(i, i + 1)) for i, size in enumerate(sizes)]
+    return [PlacedBlock(size, 4, live(i, i + 1)) for i, size in enumerate(sizes)]
 
 
 def test_nothing() -> None:
@@ -24,21 +24,21 @@ def test_nothing() -> None:
 
 
 def test_one_block_lies_at_the_bottom() -> None:
-    assert place([Block(12, 4, 1)], 1).offsets == (0,)
+    assert place([PlacedBlock(12, 4, 1)], 1).offsets == (0,)
 
 
 def test_blocks_that_never_meet_share() -> None:
-    assert place([Block(8, 4, live(0, 1)), Block(12, 4, live(2, 3))], 4).bytes == 12
+    assert place([PlacedBlock(8, 4, live(0, 1)), PlacedBlock(12, 4, live(2, 3))], 4).bytes == 12
 
 
 def test_blocks_that_meet_do_not() -> None:
-    plan = place([Block(8, 4, live(0, 2)), Block(12, 4, live(2, 3))], 4)
+    plan = place([PlacedBlock(8, 4, live(0, 2)), PlacedBlock(12, 4, live(2, 3))], 4)
     assert plan.bytes == plan.lower_bound == 20
     assert plan.peak_step == 2
 
 
 def test_a_range_with_holes_lets_others_in() -> None:
-    branches = [Block(100, 4, 0b10010), Block(100, 4, 0b01100)]
+    branches = [PlacedBlock(100, 4, 0b10010), PlacedBlock(100, 4, 0b01100)]
     assert place(branches, 5).bytes == 100
 
 
@@ -58,21 +58,21 @@ def test_chains_reach_the_bound(sizes: list[int]) -> None:
 
 
 def test_alignment_costs_what_it_must() -> None:
-    blocks = [Block(4, 4, 1), Block(8, 8, 1), Block(4, 4, 1)]
+    blocks = [PlacedBlock(4, 4, 1), PlacedBlock(8, 8, 1), PlacedBlock(4, 4, 1)]
     plan = place(blocks, 1)
     assert plan.offsets[1] % 8 == 0
     assert plan.bytes == 16
 
 
 def test_residual_connection() -> None:
-    skip, inner = Block(64, 4, live(0, 3)), [Block(32, 4, live(1, 2)), Block(64, 4, live(2, 3))]
+    skip, inner = PlacedBlock(64, 4, live(0, 3)), [PlacedBlock(32, 4, live(1, 2)), PlacedBlock(64, 4, live(2, 3))]
     plan = place([skip, *inner], 4)
     assert plan.bytes == plan.lower_bound == 160
 
 
 def test_effort_ends_the_search() -> None:
     """A hard instance (its bound is out of reach) still comes to an end, no worse with more effort."""
-    blocks = [Block(4 * (1 + i * 7 % 11), 4, live(i * 5 % 13, i * 5 % 13 + 3)) for i in range(40)]
+    blocks = [PlacedBlock(4 * (1 + i * 7 % 11), 4, live(i * 5 % 13, i * 5 % 13 + 3)) for i in range(40)]
     hasty, patient = place(blocks, 20, effort=1), place(blocks, 20, effort=100_000)
     assert hasty.lower_bound <= patient.bytes <= hasty.bytes
 

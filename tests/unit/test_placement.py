@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 from support import tiny
 from support.commands import tflmgen, write_adder
+from tflmgen.actions.planned_model import plan_file
 from tflmgen.errors import UsageError
-from tflmgen.project.board import load_board
-from tflmgen.project.memory_regions import placed
+from tflmgen.hardware.board import load_board
+from tflmgen.hardware.memory_regions import placed, with_code_in_ram
+from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.terminal.console import Console
 
 
 def test_places_replace_the_boards_own() -> None:
@@ -25,6 +28,25 @@ def test_code_in_ram_is_the_models_code() -> None:
     moved = placed(board, ["code=axi"])
     assert (moved.code_in, moved.placement) == ("AXI", board.placement)
     assert placed(moved, ["code=flash"]) == board
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [("nucleo_l4r5zi", "SRAM"), ("nucleo_f446re", ""), ("mps2_an386", ""), ("pico2", ""), ("bluepill_f103c8", "SRAM")],
+)
+def test_code_goes_to_ram_where_it_waits(name: str, memory: str) -> None:
+    board = placed(load_board(name), ["code=auto"])
+    assert board.code_in == "auto"
+    assert with_code_in_ram(board).code_in == memory
+
+
+@pytest.mark.parametrize(("name", "memory"), [("nucleo_l4r5zi", "SRAM"), ("bluepill_f103c8", "")])
+def test_code_stays_in_flash_where_ram_is_short(name: str, memory: str, tmp_path: Path) -> None:
+    model = write_adder(tmp_path / "adder.tflite")
+    planned = plan_file(
+        model, placed(load_board(name), ["code=auto"]), BuildOptions(), Console(OutputOptions(quiet=True))
+    )
+    assert planned.board.code_in == memory
 
 
 @pytest.mark.parametrize(

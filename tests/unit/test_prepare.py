@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.model_writer import ModelWriter
-from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
+from tflmgen.explore.optimised_graphs import prepare, prepare_trade_offs
 from tflmgen.explore.ram_trade_offs import choose_plan, pareto_front
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 from support.commands import write_adder
-from tflmgen.api.board_fit import fit_boards, named_boards
+from tflmgen.actions.board_fit import fit_boards, named_boards
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.terminal import Console, progress_lines
+from tflmgen.terminal import Console, console
 
 
 @pytest.fixture(autouse=True)
 def pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_lines, "BETWEEN", 0.3)
-    monkeypatch.setattr(progress_lines, "_LONG", 0.05)
+    monkeypatch.setattr(console, "BETWEEN", 0.3)
+    monkeypatch.setattr(console, "_LONG", 0.05)
 
 
 def test_long_work_has_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from support import tiny
+from tflmgen.hardware.board import Board, list_boards, load_board
 from tflmgen.project.assemble import assemble, write
-from tflmgen.project.board import Board, list_boards, load_board
 from tflmgen.project.folder import FolderError
 
 BOARDS = [*list_boards(), load_board("host")]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable
+from dataclasses import fields
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,37 @@ import pytest
 import tflmgen
 from support.repository import ROOT
 from tflmgen.api import build_options
+from tflmgen.options import BuildOptions, Option, declared_options
 
 GATE = ROOT / "examples" / "gate.tflite"
+
+
+def _described(option: Option) -> str:
+    """A line of the reference: the option's help, and what Python gives where the command line has texts."""
+    text = option.help.removesuffix(" Repeatable.")
+    if option.python is not None:
+        text += f" Takes {option.python.description}."
+    elif option.type in (list[str] | None, list[Path] | None):
+        text += " Takes a sequence."
+    elif isinstance(option.default, Enum):
+        text += f" `{option.default.value}` by default."
+    return textwrap.fill(
+        f"{option.name}: {text}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+    )
+
+
+def test_keywords_are_those_that_the_options_declare(update_golden: bool) -> None:
+    """A TypedDict stands for static typing, which needs it in the source; its text is made from the declarations."""
+    path = ROOT / "codegen" / "tflmgen" / "api" / "build_choices.py"
+    text, declared = path.read_text(encoding="utf-8"), declared_options(BuildOptions)
+    keywords = list(tflmgen.CompileOptions.__annotations__)
+    assert set(keywords) == {field.name for field in fields(BuildOptions)}
+    described = "\n".join(_described(declared[name]) for name in keywords)
+    if update_golden:
+        path.write_text(
+            re.sub(r"(?<=    Attributes:\n).*?(?=\n    \"\"\")", lambda _: described, text, flags=re.DOTALL)
+        )
+    assert described in path.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.commands import tflmgen
 from support.quantize_models import decaying_loop, f32
-from tflmgen.frontend import write_model
+from tflmgen.frontend.tflite import write_model
 from tflmgen.report import quantization_html
 
 

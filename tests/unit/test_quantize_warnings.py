@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.commands import tflmgen
-from tflmgen.frontend import ModelBuilder, SubGraphBuilder, read_model, write_model
+from tflmgen.frontend.tflite import ModelBuilder, SubGraphBuilder, read_model, write_model
 from tflmgen.ir import DType
 
 SHAPE = (1, 4)
@@ -48,6 +48,49 @@ def test_a_regression_around_an_offset_is_judged_about_its_mean() -> None:
     assert "y is " in tflmgen(*words, "--io", "int8").out
     (exact,) = tflmgen(*words, "--json").json["evaluation"]["outputs"]
     assert exact["noise"]["worst_db"] > 30
+
+
+@pytest.mark.parametrize("factor", [1.02, 6.0])
+def test_values_beyond_the_ranges_are_a_warning_where_outputs_lose_by_them(factor: float) -> None:
+    """Every fourth sample is held out; one of these goes beyond the others, by a step or by all of the range."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 1))
+    graph.operator("FULLY_CONNECTED", [x, graph.constant("weights", np.ones((1, 4), np.float32)), -1], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    samples = np.random.default_rng(0).uniform(-1, 1, (80, 1, 4)).astype(np.float32)
+    samples[3] = factor * np.array([1, -1, 1, 1])
+    np.savez("samples.npz", x=samples)
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "samples.npz", "--json")
+    assert finished.code == 0, finished.err
+    assert max(web["held_out_reach"] for web in finished.json["webs"]) > 1
+    warned = [text for text in finished.json["warnings"] if "leave the range of the others" in text]
+    assert len(warned) == (factor > 2)
+    assert all("y is " in text and "x (by " in text for text in warned)
+
+
+def test_outputs_of_no_use_in_int8_get_wider_webs_at_any_cost() -> None:
+    """The energy of a frame, of which LOG makes decibels: rounding to a step is as large as quiet frames."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    rng = np.random.default_rng(0)
+    x = graph.tensor("x", DType.FLOAT32, (1, 64))
+    bands, squares, sums, y = (graph.tensor(name, DType.FLOAT32, (1, 32)) for name in ("bands", "squares", "sums", "y"))
+    weights = graph.constant("weights", rng.normal(0, 0.1, (32, 64)).astype(np.float32))
+    graph.operator("FULLY_CONNECTED", [x, weights, -1], [bands])
+    graph.operator("MUL", [bands, bands], [squares])
+    graph.operator("ADD", [squares, graph.constant("least", np.float32(1e-6))], [sums])
+    graph.operator("LOG", [sums], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    loudness = 10.0 ** rng.uniform(-2, 0, (80, 1, 1))
+    np.savez("frames.npz", x=(loudness * rng.normal(0, 1, (80, 1, 64))).astype(np.float32))
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "frames.npz", "--json")
+    assert finished.code == 0, finished.err
+    (output,) = finished.json["evaluation"]["outputs"]
+    assert output["noise"]["worst_db"] > 15
+    assert any(web["type"] == "int16" for web in finished.json["wider_webs"])
 
 
 def test_a_loop_keeps_its_trip_counts_by_default() -> None:

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from support.quantized_run import quantized_run
 from support.silent_watcher import SilentWatcher
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, constant_values, parse_model, write_model
+from tflmgen.frontend.model_graph import constant_values
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.calibration import calibrate

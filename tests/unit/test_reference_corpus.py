@@ -23,12 +23,12 @@ from support.corpus import CORPUS, corpus_manifest, requires_corpus
 from support.golden_outputs import Counts, first_difference, golden_outputs, invoked, rounding_decides
 from support.kernel_harness import Case, Tensor, run_tflm
 from support.litert import run_litert
-from tflmgen.frontend import Model, Operator, SubGraph, read_model
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph, read_model
 from tflmgen.reference import Array, Interpreter, UnsupportedError
 from tflmgen.reference.file_interpreter import type_of
 
 
-def operator_case(graph: SubGraph, op: Operator) -> Case:
+def operator_case(graph: SubGraph, op: FileOperator) -> Case:
     """The operator alone, with its constants."""
 
     def tensor(index: int) -> Tensor | None:

@@ -44,3 +44,17 @@ def test_fewer_other_branches_come_first(monkeypatch: pytest.MonkeyPatch) -> Non
     """The errors from there on are compared with those of models of as few."""
     models = [(-30, errors(40, 2)), (-20, errors(30, 1)), (-21, errors(29.8, 1)), (-40, errors(50, 2))]
     assert kept(monkeypatch, models) == [True, True, False]
+
+
+@pytest.mark.parametrize(("wide", "is_kept"), [(errors(41), True), (errors(39), False), (errors(41, 1), False)])
+def test_wider_ranges_are_kept_for_less_noise_of_all_sets(
+    monkeypatch: pytest.MonkeyPatch, wide: Evaluation, is_kept: bool
+) -> None:
+    """The typical set has more noise by the larger steps; few sets, that ended at the ranges, have less."""
+    best = refinement.Refinement(
+        Mock(), Mock(), Mock(margins={}), Mock(), errors(40), Mock(), noise_db=np.full(SETS, -40.0)
+    )
+    monkeypatch.setattr(refinement, "replace", lambda choice, **_: choice)
+    monkeypatch.setattr(refinement._Search, "_evaluated", lambda *_: (Mock(), wide, np.full(SETS, -38.0)))
+    refinement._Search(Mock(), Mock(), Mock(), lambda *_: None).try_room(best)
+    assert (best.room > 1, best.evaluation is wide) == (is_kept, is_kept)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tflmgen.emulators.invoke_cost import CountError
 from tflmgen.emulators.link import Invoked
-from tflmgen.emulators.renode_count import RenodeCounter
+from tflmgen.emulators.renode import RenodeCounter
 
 DONE = Invoked(status=0, stack_bytes=0, stack_room=0, cycles=0)
 

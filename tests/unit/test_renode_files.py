@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import tiny
-from tflmgen.project.board import Board, list_boards, load_board
+from tflmgen.hardware.board import Board, list_boards, load_board
 
 robot_api = pytest.importorskip("robot.api", reason="Robot Framework is not installed")
 robot_parsing = pytest.importorskip("robot.api.parsing")

@@ -14,19 +14,19 @@ from support.model_writer import ModelWriter
 from support.random_chain import random_chain
 from support.random_program import Seeded, random_program
 from support.repository import ROOT
+from tflmgen.hardware.board import HOST, load_board
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import HOST, load_board
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import report_html
 from tflmgen.report.advice import advice
 from tflmgen.report.arena_map import arena_map
-from tflmgen.report.flow_chart import Card, Frame, _tracks, flow_charts
+from tflmgen.report.flow_chart import Card, ChartFrame, _tracks, flow_charts
 from tflmgen.report.layer_texts import STREAM_COLUMNS, quantization_text, set_rows, stream_tables, window_text
 from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.page import _tiles
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import TIMES, Steps, fitting, shape, shapes, telling_ends
+from tflmgen.report.steps import TIMES, PlanSteps, fitting, shape, shapes, telling_ends
 from tflmgen.report.tables import layer_parts, work_parts
 from tflmgen.report.timeline import Timeline
 from tflmgen.terminal.units import readable, share
@@ -69,7 +69,7 @@ def test_occupancy_counts_bytes(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_map_shows_every_tensor_within_its_bounds(tmp_path: Path, seed: int) -> None:
     plan = random_plan(tmp_path, seed)
-    steps, occupancy = Steps(plan), Occupancy(plan)
+    steps, occupancy = PlanSteps(plan), Occupancy(plan)
     timeline, palette = Timeline(steps, occupancy.bytes), Palette(steps)
     columns = timeline.columns
     assert columns[0].x == 0
@@ -90,18 +90,18 @@ def test_figures_of_one_operator_say_what_is_not_there(tmp_path: Path) -> None:
     """No share of nothing, and no number twice: a sum has neither weights nor products."""
     plan = plan_of(write_adder(tmp_path / "adder.tflite"))
     bench = {"total": {"instructions": 632}, "emulator": "QEMU"}
-    tiles = {name: (figure, note) for name, _, figure, note in _tiles(plan, HOST, Steps(plan), None, bench)}
+    tiles = {name: (figure, note) for name, _, figure, note in _tiles(plan, HOST, PlanSteps(plan), None, bench)}
     assert tiles["weights"] == ("0 B", "the model has none")
     assert tiles["macs"] == ("0", "no operator has any")
     assert tiles["instructions"] == ("632", "in QEMU")
-    many = _tiles(plan, HOST, Steps(plan), None, {"total": {"instructions": 63254}, "emulator": "QEMU"})
+    many = _tiles(plan, HOST, PlanSteps(plan), None, {"total": {"instructions": 63254}, "emulator": "QEMU"})
     assert many[-1][2:] == ("63.3 k", "63,254 in QEMU")
 
 
 def test_labels_stand_where_their_blocks_are_free(tmp_path: Path) -> None:
     """One input is written over by the sum in the last step of its life; the other is whole until its end."""
     plan = plan_of(write_adder(tmp_path / "adder.tflite"))
-    steps, occupancy = Steps(plan), Occupancy(plan)
+    steps, occupancy = PlanSteps(plan), Occupancy(plan)
     drawn = arena_map(steps, occupancy, Timeline(steps, occupancy.bytes), Palette(steps))
     blocks = {block.label: block for block in drawn.blocks if block.label}
     assert set(blocks) == {"left", "right", "ADD"}
@@ -114,7 +114,7 @@ def test_labels_stand_where_their_blocks_are_free(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_lanes_cover_what_they_stand_for(tmp_path: Path, seed: int) -> None:
     plan = random_plan(tmp_path, seed)
-    steps = Steps(plan)
+    steps = PlanSteps(plan)
     timeline = Timeline(steps, Occupancy(plan).bytes)
     kinds = [step["kind"] for step in plan["steps"]]
     lanes = timeline.lanes
@@ -126,13 +126,13 @@ def test_lanes_cover_what_they_stand_for(tmp_path: Path, seed: int) -> None:
         assert all(lane[1] <= other[0] + 1e-6 for lane, other in pairwise(level))
 
 
-def corners(box: Card | Frame) -> tuple[float, float, float, float]:
+def corners(box: Card | ChartFrame) -> tuple[float, float, float, float]:
     return box.x, box.y, box.x + box.width, box.y + box.height
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_boxes_of_the_chart_do_not_overlap(tmp_path: Path, seed: int) -> None:
-    steps = Steps(random_plan(tmp_path, seed))
+    steps = PlanSteps(random_plan(tmp_path, seed))
     operators = [i for i, step in steps.by_index.items() if step["kind"] == "operator"]
     charts = flow_charts(steps, Palette(steps))
     assert sorted(c.step for chart in charts for c in chart.drawing.cards if c.step in operators) == operators
@@ -188,7 +188,7 @@ def test_streams_are_opened_up(tmp_path: Path) -> None:
     model.write_bytes(random_chain(5))
     plan = plan_for(model, HOST, BuildOptions(optimize=Optimize.RAM)).plan
     stages = [step["stages"] for step in plan["steps"] if "stages" in step]
-    tables = list(stream_tables(Steps(plan), Palette(Steps(plan))))
+    tables = list(stream_tables(PlanSteps(plan), Palette(PlanSteps(plan))))
     assert len(tables) == len(stages) > 0
     for table, inside in zip(tables, stages, strict=True):
         assert [row[1] for row in table.rows] == [stage["name"] for stage in inside]
@@ -219,13 +219,13 @@ def test_sets_have_a_row_each() -> None:
 
 def test_what_would_shrink_the_example() -> None:
     plan = plan_for(GATE, load_board("mps2_an386"), BuildOptions()).plan
-    sentences = " ".join(advice(Steps(plan), Occupancy(plan)))
+    sentences = " ".join(advice(PlanSteps(plan), Occupancy(plan)))
     largest = max((b for b in plan["buffers"] if b["tensors"]), key=lambda b: b["bytes"])
     assert f"'{largest['name']}' ({largest['bytes']:,} bytes)" in sentences
     assert f"instead of {plan['arena']['bytes']:,}" in sentences
     assert "--optimize size" in sentences
     small = plan_for(GATE, HOST, BuildOptions(optimize=Optimize.SIZE)).plan
-    assert "--optimize size" not in " ".join(advice(Steps(small), Occupancy(small)))
+    assert "--optimize size" not in " ".join(advice(PlanSteps(small), Occupancy(small)))
 
 
 def test_a_large_input_may_come_row_by_row(tmp_path: Path) -> None:
@@ -238,15 +238,15 @@ def test_a_large_input_may_come_row_by_row(tmp_path: Path) -> None:
     graph.inputs, graph.outputs = [image], [small]
     (tmp_path / "pool.tflite").write_bytes(writer.finish())
     plan = plan_of(tmp_path / "pool.tflite")
-    assert "--push-rows image" in " ".join(advice(Steps(plan), Occupancy(plan)))
+    assert "--push-rows image" in " ".join(advice(PlanSteps(plan), Occupancy(plan)))
     plan = plan_of(write_adder(tmp_path / "adder.tflite"))
-    assert "--push-rows" not in " ".join(advice(Steps(plan), Occupancy(plan)))
+    assert "--push-rows" not in " ".join(advice(PlanSteps(plan), Occupancy(plan)))
 
 
 def test_weights_and_memory_add_up() -> None:
     board = load_board("microbit")
     plan = plan_for(GATE, board, BuildOptions()).plan
-    steps = Steps(plan)
+    steps = PlanSteps(plan)
     assert sum(part.amount for part in layer_parts(steps, Palette(steps))) == plan["weights"]["bytes"]
     macs = sum(step["macs"] for step in plan["steps"] if step["kind"] == "operator")
     assert sum(part.amount for part in work_parts(steps, Palette(steps), None)) == macs

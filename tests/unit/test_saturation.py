@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.quantized_run import QuantizedRun, quantized_run
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder
 from tflmgen.ir import DType
 
 SHAPE = (1, 4)

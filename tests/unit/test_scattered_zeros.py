@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.quantized_run import QuantizedRun, quantized_run
-from tflmgen.frontend import ModelBuilder, parse_model, write_model
+from tflmgen.frontend.tflite import ModelBuilder, parse_model, write_model
 from tflmgen.ir import DType
 
 F32 = DType.FLOAT32

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.repository import ROOT
+from tflmgen.hardware.board import HOST
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import HOST
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import ScoreSeries, report_html
 from tflmgen.report.score_plot import HEIGHT, LEFT, TOP, score_plot

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.emulators.seeded import SETS, generator_inputs, seeded_sets
 from tflmgen.errors import UsageError
-from tflmgen.ir.graph import Port, Signature
+from tflmgen.input_sets.seeded import SETS, generator_inputs, seeded_sets
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.ir.types import DType, TensorType
 
 
-def _signature(*ports: tuple[DType, int]) -> Signature:
+def _signature(*ports: tuple[DType, int]) -> EntryPoint:
     inputs = tuple(Port(f"in{i}", TensorType(dtype, (1, size))) for i, (dtype, size) in enumerate(ports))
-    return Signature("s", "s", inputs, ())
+    return EntryPoint("s", "s", inputs, ())
 
 
 def test_generator_is_one_stream_over_the_inputs() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from support.quantize_models import decaying_loop, f32
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, ModelBuilder, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import Model, ModelBuilder
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType, Quantization
 from tflmgen.quantize import compare_runs, observed_build, run_sets, type_search
 from tflmgen.quantize.calibration import measure
@@ -19,7 +20,7 @@ from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.output_errors import rows_that_agree
 from tflmgen.quantize.range_choice import Affine, RangeMethod
 from tflmgen.quantize.sensitivity import measure_sensitivity, web_values
-from tflmgen.quantize.type_search import Limits, TypeChoice, choose_types, evaluate, promotion_order
+from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, TypeTrials, choose_types, evaluate, promotion_order
 
 SETS = 12
 LOOP = (2, 0), (2, 2), (0, 2)
@@ -163,7 +164,9 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
     with observed_build(_rounded_model({})) as build:
         webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
         measured = measure_sensitivity(build, held_out, list(webs.values()))
-        choice = choose_types(build, held_out, webs, lambda: measured, quantize, Limits(max_error, None))
+        choice = choose_types(
+            TypeTrials(build, held_out, quantize, ErrorLimits(max_error, None)), webs, lambda: measured
+        )
         dtypes = list(choice.wanted.values())
         assert {dtype: dtypes.count(dtype) for dtype in set(dtypes)} == expected
         assert choice.is_within
@@ -207,7 +210,9 @@ def test_a_web_in_float32_makes_no_others_wider_than_they_need(
         webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
         measured = measure_sensitivity(build, held_out, list(webs.values()))
         by_root = dict(zip(ROOTS, costs, strict=True))
-        choice = choose_types(build, held_out, webs, lambda: measured, quantize, Limits(0.01, None), costs=by_root)
+        choice = choose_types(
+            TypeTrials(build, held_out, quantize, ErrorLimits(0.01, None)), webs, lambda: measured, by_root
+        )
     assert choice.is_within
     assert choice.wanted == expected
 
@@ -220,13 +225,13 @@ def test_limits_of_nobody_s_leave_most_of_the_work_in_integers() -> None:
         reference = run_sets(build, held_out)
         in_int16 = evaluate(build, reference, quantized(dict.fromkeys(ROOTS, DType.INT16)), held_out)
 
-        def chosen(costs: tuple[int, int, int], limits: Limits) -> TypeChoice:
+        def chosen(costs: tuple[int, int, int], limits: ErrorLimits) -> TypeChoice:
             by_root = dict(zip(ROOTS, costs, strict=True))
-            return choose_types(build, held_out, webs, lambda: measured, quantized, limits, costs=by_root)
+            return choose_types(TypeTrials(build, held_out, quantized, limits), webs, lambda: measured, by_root)
 
-        required = chosen((1, 1, 1), Limits(1e-5, None))
+        required = chosen((1, 1, 1), ErrorLimits(1e-5, None))
         assert set(required.wanted.values()) == {DType.FLOAT32}
-        choice = chosen((1, 1, 1), Limits(1e-5, 0.99, is_required=False))
+        choice = chosen((1, 1, 1), ErrorLimits(1e-5, 0.99, is_required=False))
         assert DType.FLOAT32 not in choice.wanted.values()
         assert not choice.is_within  # of the limits that were given up
         assert choice.evaluation.agreement >= in_int16.agreement

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 from support.silent_watcher import SilentWatcher
 from tflmgen.compare.oracle import tflm_outputs
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.ir import DType
 from tflmgen.options import QuantizedIo, QuantizeOptions
 from tflmgen.quantize import observed_build, quantize_file, refinement

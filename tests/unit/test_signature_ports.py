@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.frontend import ModelBuilder, find_bounds, import_model, parse_model, write_model
+from tflmgen.frontend import find_bounds, import_model
+from tflmgen.frontend.tflite import ModelBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS
 

@@ -28,9 +28,9 @@ from tflmgen.compiler import Compilation, compile_model, compile_module
 from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
+from tflmgen.hardware.board import load_board
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Validate
-from tflmgen.project.board import load_board
 from window_figures import BOARD, examples
 
 MORE = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.project.stack import deepest, parse_disassembly, reported_frames
+from tflmgen.toolchain.stack import deepest, parse_disassembly, reported_frames
 
 LISTING = """
 SYMBOL TABLE:

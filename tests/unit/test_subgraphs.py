@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.errors import ModelError
-from tflmgen.frontend.subgraphs import assigning_subgraphs, call_order, stateful_subgraphs
+from tflmgen.frontend.kept_state import assigning_subgraphs, stateful_subgraphs
+from tflmgen.frontend.model_graph.subgraphs import call_order
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.kernels.table import OPERATORS

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tflmgen.frontend import ModelBuilder, SubGraph
+from tflmgen.frontend.model_graph import rewrite_subgraph
+from tflmgen.frontend.tflite import ModelBuilder, SubGraph
 from tflmgen.ir import DType
-from tflmgen.quantize.sum_chains import with_sum_chains
+from tflmgen.quantize.float_rules import sum_chain
 
 
 def sum_of(count: int, dtype: DType) -> SubGraph:
@@ -15,7 +16,7 @@ def sum_of(count: int, dtype: DType) -> SubGraph:
 
 
 def test_operands_are_added_in_order() -> None:
-    chain = with_sum_chains(sum_of(3, DType.FLOAT32))
+    chain = rewrite_subgraph(sum_of(3, DType.FLOAT32), sum_chain)
     assert [(op.index, op.name, op.inputs, op.outputs) for op in chain.operators] == [
         (0, "ADD", (0, 1), (4,)),
         (1, "ADD", (4, 2), (3,)),
@@ -25,4 +26,4 @@ def test_operands_are_added_in_order() -> None:
 
 def test_integers_and_single_operands_stay() -> None:
     for graph in (sum_of(3, DType.INT32), sum_of(1, DType.FLOAT32)):
-        assert with_sum_chains(graph) is graph
+        assert rewrite_subgraph(graph, sum_chain) is graph

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from support.repository import ROOT
 from tflmgen.api import build_options
-from tflmgen.api.float_comparison import largest_difference
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.hardware import board_for
 from tflmgen.options import Measured
-from tflmgen.project import board_for, estimated_plan, plan_for
+from tflmgen.project import estimated_plan, plan_for
 from tflmgen.sweep import Row, Task, evaluate_task, objective, pareto_rows, read_space, row_for_json, tasks_of
+from tflmgen.sweep.row_evaluation import largest_difference
 from tflmgen.sweep.task_process import TaskProcess
 
 GATE = ROOT / "examples" / "gate.tflite"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.session import EmulatorError
-from tflmgen.project.board import load_board
-from tflmgen.project.toolchain import ToolchainError, find_binutil, find_host_compiler, find_program, find_renode
+from tflmgen.hardware.board import load_board
+from tflmgen.toolchain.programs import ToolchainError, find_binutil, find_host_compiler, find_program, find_renode
 
 
 def program(folder: Path, name: str, output: str = "") -> Path:

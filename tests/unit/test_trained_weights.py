@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tflmgen.frontend import Model, ModelBuilder
+from tflmgen.frontend.tflite import Model, ModelBuilder
 from tflmgen.ir import DType
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.web_constraints import find_webs

@@ -13,7 +13,8 @@ from support.model_writer import ModelWriter
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model, import_model
+from tflmgen.frontend import import_model
+from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
 from tflmgen.ir.rewrite import Ids, Rewriter
@@ -21,7 +22,7 @@ from tflmgen.kernels.operators.dynamic_rows import Cut
 from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import claims_of_ranges, run_passes
-from tflmgen.reference import Budget, BudgetError, Claims, Interpreter
+from tflmgen.reference import Budget, Claims, Interpreter, WorkError
 from tflmgen.reference import validation_cache as cache
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.first_difference import are_equal, is_scatter
@@ -326,7 +327,7 @@ def test_work_follows_shapes_and_iterations() -> None:
         spent.append(1e9 - budget.nanoseconds)
     assert spent[2] - spent[1] == pytest.approx(10 * (spent[1] - spent[0]), rel=1e-6)
     whole = Budget(1000.0)
-    with pytest.raises(BudgetError):
+    with pytest.raises(WorkError):
         whole.share(4).spend(300.0)
     assert whole.nanoseconds == 700
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from support.model_writer import ModelWriter
-from tflmgen.frontend import Model
 from tflmgen.frontend.importer import import_model
+from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.reference import Claims
 from tflmgen.reference.validation import validate

@@ -12,8 +12,8 @@ from support.exported import exported
 from support.repository import ROOT
 from support.tools import requires_compiler
 from tflmgen.errors import InternalError
+from tflmgen.hardware.board import HOST
 from tflmgen.options import BuildOptions
-from tflmgen.project.board import HOST
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.proof.c_text_check import check_text
 from tflmgen.proof.signature_functions import Entry

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 from support.lstm_models import LstmStyle, lstm_loop
-from tflmgen.frontend import Model, ModelBuilder, SubGraphBuilder, row_stores
+from tflmgen.frontend import row_stores
+from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType
 from tflmgen.quantize.web_constraints import find_webs, result_key
 

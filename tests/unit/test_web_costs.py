@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from support.quantize_models import FEATURES, STEPS, UNITS, recurrent_loop
-from tflmgen.emulators import Vectors, VectorSet
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.quantize.calibration import calibrate
 from tflmgen.quantize.cycle_estimates import cost_of_invoke, operator_cycles
 from tflmgen.quantize.model_quantization import prepare_float

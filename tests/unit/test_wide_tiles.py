@@ -7,7 +7,8 @@ import pytest
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from tflmgen.compiler import compile_module
-from tflmgen.frontend import import_model, parse_model
+from tflmgen.frontend import import_model
+from tflmgen.frontend.tflite import parse_model
 from tflmgen.frontend.wide_tiles import without_wide_tiles
 from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions

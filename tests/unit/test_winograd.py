@@ -10,16 +10,16 @@ import pytest
 from support.cost_samples import Layer, write_model
 from support.dsp_cases import winograd
 from tflmgen.compiler import compile_model
-from tflmgen.errors import UsageError
-from tflmgen.explore.channel_multiples import prepare
+from tflmgen.errors import BudgetError, UsageError
+from tflmgen.explore.optimised_graphs import prepare
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import read_model
+from tflmgen.hardware.board import HOST, load_board
 from tflmgen.ir.graph import Op, walk
 from tflmgen.ir.kernel import ConstantArray, Kernel, Target
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import BuildOptions, Optimize
-from tflmgen.project.board import HOST, load_board
-from tflmgen.project.budget import BudgetError, room_for_weights
+from tflmgen.project.budget import room_for_weights
 from tflmgen.project.firmware_build import compile_for
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tflmgen.api.worst_case_path import Cost, WorstCase, worst_case_path
+from tflmgen.actions.worst_case_path import PathCost, WorstCase, worst_case_path
 
 
 def plan(trips: int | None, limit: int | None) -> dict[str, Any]:
@@ -33,14 +33,21 @@ def plan(trips: int | None, limit: int | None) -> dict[str, Any]:
     return {"steps": steps, "loops": [{"step": 9, "max_iterations": limit}]}
 
 
-COSTS = {1: Cost(1, 2), 3: Cost(10, 50), 5: Cost(30, 40), 8: Cost(100, 100), 10: Cost(1000, 1000), 21: Cost(7, 8)}
+COSTS = {
+    1: PathCost(1, 2),
+    3: PathCost(10, 50),
+    5: PathCost(30, 40),
+    8: PathCost(100, 100),
+    10: PathCost(1000, 1000),
+    21: PathCost(7, 8),
+}
 
 
 @pytest.mark.parametrize(("trips", "limit", "runs"), [(None, 4, 4), (3, 9, 3), (3, None, 3), (None, 0, 0)])
 def test_dearest_branches_and_all_iterations(trips: int | None, limit: int | None, runs: int) -> None:
     loop = 100 * (runs + 1) + 1000 * runs
     worst = worst_case_path(plan(trips, limit), "main", COSTS)
-    assert worst == WorstCase(Cost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
+    assert worst == WorstCase(PathCost(1 + 30 + loop + 7, 2 + 50 + loop + 8), (), ())
 
 
 def test_a_loop_without_limit_has_no_worst_case_path() -> None:

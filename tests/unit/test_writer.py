@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from support.corpus import CORPUS, corpus_manifest, corpus_models, requires_corpus
 from support.litert import run_litert_model
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model, ModelBuilder, operator_version, parse_model, read_model, write_model
+from tflmgen.frontend.tflite import Model, ModelBuilder, parse_model, read_model, write_model
+from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.ir import DType, Quantization
 
 SAMPLE = (

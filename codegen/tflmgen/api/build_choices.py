@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
@@ -14,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 import numpy as np
 
 from tflmgen.errors import UsageError
-from tflmgen.options import BuildOptions, CheckWeights, Optimize, Validate
+from tflmgen.options import BuildOptions, CheckWeights, Optimize, Option, Validate, declared_options
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,33 +24,47 @@ class CompileOptions(TypedDict, total=False):
     """Keyword arguments of `tflmgen.compile`, all optional; the command line has the same options.
 
     Attributes:
-        optimize: Goal of the generated code: `balanced` (the default), `speed`, `size` or `ram`.
-        name: Prefix of all generated names; by default the file's name.
-        ram_budget: Most bytes of arena and state, as a number or a text like `32K`.
-        max_slowdown: The smallest arena for at most so many per cent more cycles than the fastest plan has.
-        max_iterations: Most iterations of every loop, or of loops by the name of their body.
-        max_shape: Bounds of dynamic shapes, by input, output or `SUBGRAPH:TENSOR`.
-        max_dim: Bound of every other dynamic dimension.
-        push_rows: Inputs that arrive row by row.
-        slide: Inputs whose windows slide: axis and rows per hop.
-        slide_phases: Keep rows of several windows where the hop is no multiple of the strides.
-        also: Further models of the same library.
-        place: Memory of the board for `arena`, `state`, `weights`, `code` or `data`.
-        plugin: Python files with custom operators.
-        progress_hook: Run a macro after each operator, for a watchdog.
-        labels: Names of classes: a text file with a line per class, by output where there are several; or `metadata`.
-        check_memory: Put guard bytes beside arena and state.
-        check_weights: When the constants in flash are checked: `off`, `start` or `invoke`.
-        reentrant: Every C function takes a handle, so that there may be several instances of the model.
-        no_overlap: Keep outputs apart from inputs.
-        no_range_analysis: Compute dead channels and branches, too.
-        winograd: Allow Winograd kernels.
-        validate: How much of the build is compared with the file: `off`, `quick` (the default) or `full`.
-        shape: Shapes of inputs of a model that is converted.
-        constant: Values of inputs of an ONNX model that become constants.
-        nhwc_inputs: An ONNX model's inputs come with channels last.
+        optimize: Goal of the generated code. `balanced` by default.
+        name: Prefix of all names.
+        ram_budget: Generate the fastest code whose arena and state fit into BYTES: 20000, 32K. Takes a number of bytes,
+            or a text such as 32K.
+        max_slowdown: Generate the smallest arena for at most so many more estimated cycles than the fastest plan's:
+            10%. Takes a percentage, or a text such as 10%.
+        max_iterations: Return an error once a loop runs more than N times: every loop, or LOOP, the subgraph of its
+            body or SUBGRAPH:OPERATOR. Takes a number, or a mapping of loops to numbers.
+        max_shape: Upper bound of a dynamic shape: of an input, an output, or SUBGRAPH:TENSOR. Takes a mapping of names
+            to shapes.
+        max_rows: Upper bound of the first dimension of an output or SUBGRAPH:TENSOR whose rows the data decide. Takes a
+            mapping of names to numbers.
+        max_dim: Upper bound of every dynamic dimension without --max-shape.
+        push_rows: Accept this input row by row, so that it is never stored whole. Takes a sequence.
+        slide: Slide the window of this input along an axis: each invoke takes HOP new rows, and computes only what they
+            change: features=1,1. Takes a mapping of inputs to axis and hop.
+        slide_phases: Slide by a HOP that strides do not divide, too: keep rows of several windows, which takes RAM.
+        also: As a further MODEL: one more for the same library. Takes a sequence.
+        place: Memory of the board for the arena, state, weights, code or data: arena=dtcm. Takes a mapping of sections
+            to memories.
+        plugin: A Python file that defines custom operators. Takes a sequence.
+        progress_hook: Run the macro TFLMGEN_PROGRESS(step) after each operator, for a watchdog.
+        labels: Names of an output's classes, a line each, for a header NAME_labels.h; or 'metadata': those that the
+            model's file has. Takes a file, or a mapping of outputs to files.
+        check_memory: Put guard bytes beside arena and state; each invoke checks them.
+        check_weights: Compare the CRC-32 of the constants in flash at the first invoke (start), or at each (invoke).
+            `off` by default.
+        reentrant: Let every function take a handle: several instances of the model, each with its own state and arena.
+        no_overlap: Keep every output disjoint from its inputs, to see what overlap saves.
+        no_range_analysis: Compute dead channels and branches too, which value-range analysis removes by default.
+        winograd: Allow Winograd kernels for 3x3 convolutions: fewer multiplications, 3.6 times the weights. Used where
+            they are faster and fit the board's flash.
+        validate: Evaluate the file and the graph that is compiled on test inputs, and compare: off, about 1 s of CPU
+            (quick), or about 2 minutes (full). `quick` by default.
+        shape: Shape of an input of a model that is converted, for its dynamic dimensions. Takes a mapping of names to
+            shapes.
+        constant: Make an input of an ONNX model a constant: a number or a list, axes=[1,2]. Takes a mapping of inputs
+            to arrays.
+        nhwc_inputs: Take an ONNX model's inputs of four dimensions with channels last (NHWC): nothing is reordered.
         keras_objects: Python file with the classes and functions of your own that a Keras file names.
-        quantize: Calibration data (.npz): the model is quantised to int8 first.
+        quantize: Quantise MODEL first with this calibration data, as `tflmgen quantize` does, to MODEL-int8.tflite.
     """
 
     optimize: Literal["balanced", "speed", "size", "ram"] | Optimize
@@ -62,6 +73,7 @@ class CompileOptions(TypedDict, total=False):
     max_slowdown: float | str | None
     max_iterations: int | Mapping[str, int] | None
     max_shape: Mapping[str, Sequence[int]] | None
+    max_rows: Mapping[str, int] | None
     max_dim: int | None
     push_rows: Sequence[str]
     slide: Mapping[str, tuple[int, int]] | None
@@ -87,88 +99,72 @@ class CompileOptions(TypedDict, total=False):
 
 def build_options(options: CompileOptions) -> BuildOptions:
     """The options as those of the command line. Raises UsageError for an unknown one, or an unknown choice."""
-    unknown = sorted(set(options) - set(CompileOptions.__annotations__))
+    declared = declared_options(BuildOptions)
+    unknown = sorted(set(options) - set(declared))
     if unknown:
-        known = ", ".join(sorted(CompileOptions.__annotations__))
-        raise UsageError(f"there is no option '{unknown[0]}'. Options: {known}")
-    values: dict[str, Any] = dict(options)
-    for key, kind in (("optimize", Optimize), ("check_weights", CheckWeights), ("validate", Validate)):
-        if key in values:
-            values[key] = choice(key, values[key], kind)
-    _check_kinds(values)
-    for key, (form, texts) in _TEXTS.items():
-        if values.get(key) is not None:
-            try:
-                values[key] = texts(values[key])
-            except (TypeError, ValueError, AttributeError):
-                raise UsageError(f"{key}={values[key]!r} must be {form}") from None
-    if isinstance(values.get("max_slowdown"), (int, float)):
-        values["max_slowdown"] = f"{values['max_slowdown']:g}%"
-    if values.get("max_dim") is not None:
-        values["max_dim"] = int(values["max_dim"])
-    if values.get("ram_budget") is not None:
-        values["ram_budget"] = str(values["ram_budget"])
-    values["plugin"] = _several("plugin", options.get("plugin", ()), Path)
-    values["also"] = _several("also", options.get("also") or (), Path)
-    values["push_rows"] = _several("push_rows", options.get("push_rows", ()), str)
-    for key in ("quantize", "keras_objects"):
-        if values.get(key) is not None:
-            values[key] = path_of(key, values[key])
-    return BuildOptions(**values)
+        raise UsageError(f"there is no option '{unknown[0]}'. Options: {', '.join(sorted(declared))}")
+    return BuildOptions(**{key: _option_value(declared[key], value) for key, value in options.items()})
 
 
-def _check_kinds(values: Mapping[str, Any]) -> None:
-    """Raises UsageError for a name that is no text, or a switch that is no bool."""
-    if not isinstance(values.get("name", ""), str):
-        raise UsageError(f"name={values['name']!r} must be text")
-    for field in fields(BuildOptions):
-        if isinstance(field.default, bool) and not isinstance(values.get(field.name, False), (bool, np.bool_)):
-            raise UsageError(f"{field.name}={values[field.name]!r} must be True or False")
-    bound = values.get("max_dim")
-    if bound is not None and (isinstance(bound, bool) or not isinstance(bound, (int, np.integer)) or bound < 1):
-        raise UsageError(f"max_dim={bound!r} must be a number of 1 or more")
+def _option_value(option: Option, value: Any) -> Any:
+    """A Python value as the command line has it. Raises UsageError for what the option does not take."""
+    if value is None and option.default is None:
+        return None
+    if option.python is not None:
+        try:
+            return option.python.text(value)
+        except (TypeError, ValueError, AttributeError):
+            raise UsageError(f"{option.name}={value!r} must be {option.python.description}") from None
+    if isinstance(option.type, type) and issubclass(option.type, Enum):
+        return choice(option.name, value, option.type)
+    return _BY_TYPE[option.type](option, value)
 
 
-def _shapes(shapes: Mapping[str, Sequence[int]]) -> list[str]:
-    return [f"{name}={','.join(str(operator.index(size)) for size in shape)}" for name, shape in shapes.items()]
+def _switch(option: Option, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise UsageError(f"{option.name}={value!r} must be True or False")
+    return bool(value)
 
 
-def _constants(constants: Mapping[str, ArrayLike]) -> list[str]:
-    return [f"{name}={json.dumps(np.asarray(value).tolist())}" for name, value in constants.items()]
+def _word(option: Option, value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{option.name}={value!r} must be text")
+    return value
 
 
-def _labels(labels: PathLike | Mapping[str, PathLike]) -> list[str]:
-    if isinstance(labels, Mapping):
-        return [f"{output}={file}" for output, file in labels.items()]
-    return [os.fspath(labels)]
+def _number(option: Option, value: Any) -> int:
+    least = option.min or 0
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise UsageError(f"{option.name}={value!r} must be a number of {least:g} or more")
+    return int(value)
 
 
-def _windows(slide: Mapping[str, tuple[int, int]]) -> list[str]:
-    return [f"{name}={axis},{hop}" for name, (axis, hop) in slide.items()]
+def _words(option: Option, values: Any) -> list[str] | None:
+    return [str(value) for value in _sequence(option.name, values)] or None
 
 
-def _memories(place: Mapping[str, str]) -> list[str]:
-    return [f"{section}={memory}" for section, memory in place.items()]
+def _paths(option: Option, values: Any) -> list[Path] | None:
+    return [path_of(option.name, value) for value in _sequence(option.name, values)] or None
 
 
-def _limits(limits: int | Mapping[str, int]) -> list[str]:
-    by_loop = limits if isinstance(limits, Mapping) else {"": limits}
-    return [f"{loop}={limit}" if loop else str(limit) for loop, limit in by_loop.items()]
-
-
-_TEXTS: Mapping[str, tuple[str, Callable[[Any], list[str]]]] = {
-    "max_shape": ("a mapping of names to shapes", _shapes),
-    "shape": ("a mapping of names to shapes", _shapes),
-    "slide": (
-        "a mapping of inputs to axis and hop",
-        _windows,
-    ),
-    "constant": ("a mapping of inputs to arrays", _constants),
-    "labels": ("a file, or a mapping of outputs to files", _labels),
-    "place": ("a mapping of sections to memories", _memories),
-    "max_iterations": ("a number, or a mapping of loops to numbers", _limits),
+_BY_TYPE: Mapping[Any, Callable[[Option, Any], Any]] = {
+    bool: _switch,
+    str: _word,
+    int | None: _number,
+    Path | None: lambda option, value: path_of(option.name, value),
+    list[str] | None: _words,
+    list[Path] | None: _paths,
 }
-"""Option -> what Python's value is, and the texts of the command line that it becomes."""
+"""Type of an option -> what takes a Python value of it, or raises UsageError."""
+
+
+def _sequence(key: str, values: Any) -> Iterable[Any]:
+    """The values, which must be a sequence, and no text or path."""
+    if isinstance(values, (str, os.PathLike)):
+        raise UsageError(f"{key} must be a sequence: {key}=[{str(values)!r}]")
+    if not isinstance(values, Iterable):
+        raise UsageError(f"{key}={values!r} must be a sequence")
+    return values
 
 
 def choice(key: str, value: object, kind: type[E]) -> E:
@@ -178,15 +174,6 @@ def choice(key: str, value: object, kind: type[E]) -> E:
     except ValueError:
         names = ", ".join(str(member.value) for member in kind)
         raise UsageError(f"{key}={value!r} must be one of {names}") from None
-
-
-def _several(key: str, values: Iterable[Any], kind: type[Any]) -> list[Any] | None:
-    """A list of texts or paths; None if it is empty."""
-    if isinstance(values, (str, os.PathLike)):
-        raise UsageError(f"{key} must be a sequence: {key}=[{str(values)!r}]")
-    if not isinstance(values, Iterable):
-        raise UsageError(f"{key}={values!r} must be a sequence")
-    return [path_of(key, value) if kind is Path else kind(value) for value in values] or None
 
 
 def path_of(key: str, value: Any) -> Path:

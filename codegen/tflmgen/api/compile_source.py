@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tflmgen.actions import plan_file
 from tflmgen.api.build_choices import CompileOptions, PathLike, build_options, path_of
 from tflmgen.api.compiled_model import SILENT, CompiledModel
-from tflmgen.api.planned_model import plan_file
 from tflmgen.api.python_source import source_file
 from tflmgen.errors import os_errors_for_users
-from tflmgen.project import board_for
+from tflmgen.hardware import board_for
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -12,19 +12,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
+from tflmgen.actions import (
+    GENERATED,
+    PlannedModel,
+    bench_inputs,
+    bench_sets,
+    check_countable,
+    export_library,
+    measure_firmware,
+    save_project,
+)
 from tflmgen.api.build_choices import PathLike, choice, path_of
-from tflmgen.api.invokes import GENERATED, bench_inputs, bench_sets, check_countable
 from tflmgen.api.measurements import Bench, FirmwareSizes, bench_of, sizes_of
 from tflmgen.api.model_session import LABEL, ModelSession, SessionContext, arrays_for
 from tflmgen.api.plan_records import Operator, Plan, plan_of
-from tflmgen.api.planned_model import PlannedModel
-from tflmgen.api.project_build import export_library, measure_firmware, save_project
 from tflmgen.api.records import Records
-from tflmgen.emulators import Vectors, check_session_options, running
+from tflmgen.emulators import check_session_options, running
 from tflmgen.errors import UsageError, os_errors_for_users
+from tflmgen.hardware import with_flash_of
+from tflmgen.input_sets import Vectors
 from tflmgen.options import Emulator, Format, FormatName, OutputOptions, SessionOptions
-from tflmgen.project import check_plan, check_writable, has_room, with_flash_of, write_whole
+from tflmgen.project import check_plan, has_room
 from tflmgen.terminal import Console
+from tflmgen.user_files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

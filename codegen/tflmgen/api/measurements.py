@@ -1,4 +1,4 @@
-"""What is measured of a model's firmware, as frozen records: sizes, and costs of an invoke."""
+"""Measurements of a model's firmware as frozen records: sizes, and costs of an invoke."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class FlashCycles:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCost:
-    """What one operator took in one invoke, all its executions together.
+    """Cost of one operator in one invoke, all its executions together.
 
     Attributes:
         step: Number of its step; `CompiledModel.operators` has the same.
@@ -57,7 +57,7 @@ class OperatorCost:
         instructions: Counted instructions; None where the emulator does not count per operator.
         cycles: Estimated cycles; None where there is no estimate.
         macs: Computed multiply-accumulates.
-        flash: The same at the rated clock, with waits for the flash; None where the board's is not known.
+        flash: Estimated cycles at the rated clock, with waits for the flash; None where the board's is not known.
     """
 
     step: int

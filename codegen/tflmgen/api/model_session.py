@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators import Session, VectorSet, choose_signature, run_set, vector_set_of
+from tflmgen.emulators import Session, run_set
 from tflmgen.errors import UsageError
-from tflmgen.ir import Port, Signature
+from tflmgen.input_sets import VectorSet, choose_signature, vector_set_of
+from tflmgen.ir import EntryPoint, Port
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 LABEL = "inputs"
-"""What error messages call the user's arrays."""
+"""Name of the user's arrays in error messages."""
 
 
 class ModelSession:
@@ -29,7 +30,7 @@ class ModelSession:
         emulator: What runs it: `QEMU`, `Renode`, `host`, or a serial port.
     """
 
-    def __init__(self, session: Session, signatures: Sequence[Signature]) -> None:
+    def __init__(self, session: Session, signatures: Sequence[EntryPoint]) -> None:
         self._session, self._signatures = session, signatures
         self._lock = Lock()
         self._has_ended = False
@@ -37,7 +38,7 @@ class ModelSession:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know of this run, a sentence each."""
+        """Notes on this run for the user, a sentence each."""
         return self._session.notes
 
     def run(self, inputs: Mapping[str, ArrayLike] | ArrayLike, signature: str | None = None) -> dict[str, NDArray[Any]]:
@@ -80,7 +81,7 @@ class ModelSession:
 
 
 def arrays_for(
-    signatures: Sequence[Signature], inputs: Mapping[str, ArrayLike] | ArrayLike, key: str | None
+    signatures: Sequence[EntryPoint], inputs: Mapping[str, ArrayLike] | ArrayLike, key: str | None
 ) -> VectorSet:
     """The input set of arrays of Python. Raises VectorsError or UsageError if they don't fit the model."""
     number = choose_signature(signatures, key, LABEL)
@@ -100,7 +101,7 @@ def arrays_for(
 
 
 def named_outputs(
-    signatures: Sequence[Signature], vectors: VectorSet, outputs: Sequence[NDArray[Any]]
+    signatures: Sequence[EntryPoint], vectors: VectorSet, outputs: Sequence[NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
     """Outputs by name, as arrays that the user may change."""
     ports = signatures[vectors.signature].outputs
@@ -118,7 +119,7 @@ def _array(name: str, value: ArrayLike, port: Port) -> NDArray[Any]:
 
 
 class SessionContext(AbstractContextManager[ModelSession]):
-    """What `CompiledModel.session()` returns: a context that runs the firmware, not yet the session."""
+    """Result of `CompiledModel.session()`: a context that runs the firmware, not yet the session."""
 
     def __init__(self, context: AbstractContextManager[ModelSession]) -> None:
         self._context = context

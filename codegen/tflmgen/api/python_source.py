@@ -7,17 +7,17 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tflmgen.api.build_choices import path_of
 from tflmgen.conversion import tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError, UsageError
-from tflmgen.frontend import stem_of_source
-from tflmgen.options import BuildOptions, ConvertOptions, QuantizeOptions, SourceOptions
-from tflmgen.project import check_writable, write_whole
+from tflmgen.frontend.onnx import stem_of_source
+from tflmgen.options import BuildOptions, ConvertOptions, QuantizeOptions
 from tflmgen.terminal import Console
+from tflmgen.user_files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from tflmgen.quantize import QuantizedFile
@@ -29,7 +29,7 @@ MAX_FILE_NAME = 60
 """Most characters of such a file's name: file systems have 255 bytes, four for a character."""
 
 _ZIP, _HDF5, _ONNX = b"PK\x03\x04", b"\x89HDF", b"\x08"
-"""How files begin: archives (Keras), HDF5 (older Keras), and ONNX, whose first field is its version."""
+"""First bytes of files: archives (Keras), HDF5 (older Keras), and ONNX, whose first field is its version."""
 
 _KERAS = frozenset({"keras", "tf_keras"})
 """Packages whose models have save()."""
@@ -86,18 +86,18 @@ def _converted(path: Path, folder: Path, options: BuildOptions, console: Console
     source = tensorflow_source(path)
     if source is None:
         return path, options
-    from tflmgen.api.convert_tensorflow import converted
+    from tflmgen.actions import converted
 
     target = folder / f"{source.stem}.tflite"
-    converted(source, target, ConvertOptions(plugin=options.plugin), options.source, console)
-    return target, _without_source(options)
+    converted(source, target, ConvertOptions(plugin=options.plugin), options, console)
+    return target, options.without_source
 
 
 def _quantized(path: Path, folder: Path, options: BuildOptions, console: Console) -> tuple[Path, BuildOptions]:
     if options.quantize is None:
         return path, options
     target, _ = quantize_to(folder, path, options, console)
-    return target, replace(_without_source(options), quantize=None)
+    return target, replace(options.without_source, quantize=None)
 
 
 def quantize_to(
@@ -108,7 +108,7 @@ def quantize_to(
     compiles  the file is compiled then. Loops that are LSTM layers become one operator whose state is zero at the start
               of each invoke, as the loop's is, in a file of another name: TensorFlow Lite has no such state
     """
-    from tflmgen.api.quantize_warnings import quantization_warnings
+    from tflmgen.actions import quantization_warnings
     from tflmgen.quantize import is_quantized_file, quantize_file
 
     assert options.quantize is not None
@@ -121,19 +121,11 @@ def quantize_to(
             other = f"tflmgen quantize {path} --calibration {options.quantize} -o OTHER.tflite"
             raise UsageError(f"{file} is in the way of what {path.name} becomes. Name another: {other}")
     with console.progress(f"Quantising {path.name}") as progress:
-        result = quantize_file(
-            path, options.quantize, choices, None, progress, options.source, keeps_state=not compiles
-        )
+        result = quantize_file(path, options.quantize, choices, None, progress, options, keeps_state=not compiles)
     console.refuse_warnings(quantization_warnings(result))
     target = fused if result.quantized.fused else target
     write_whole(target, result.quantized.data)
     return target, result
-
-
-def _without_source(options: BuildOptions) -> BuildOptions:
-    """The options for a file that is a .tflite one now."""
-    none = SourceOptions()
-    return replace(options, **{field.name: getattr(none, field.name) for field in fields(none)})
 
 
 @contextmanager

@@ -12,19 +12,19 @@ from tflmgen.applications.decision_thresholds import (
     smoothed_scores,
     smoothing_stages,
 )
-from tflmgen.applications.decision_timeline import Event, StageRuns, Timeline, timeline_of
+from tflmgen.applications.decision_timeline import DecisionTimeline, Event, StageRuns, timeline_of
 from tflmgen.applications.expected_decisions import Expectation, Verdict, compared, read_expectations
 from tflmgen.applications.program_source import is_application, library_stem, read_program
 
 __all__ = [
     "SCORES",
     "Application",
+    "DecisionTimeline",
     "Event",
     "Expectation",
     "SmoothingStage",
     "StageRuns",
     "ThresholdErrors",
-    "Timeline",
     "Verdict",
     "compared",
     "is_application",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend import file_of_source
+from tflmgen.frontend.onnx import file_of_source
 from tflmgen.ir import DType, Quantization
 from tflmgen.user_files import read_text_limited
 
@@ -49,7 +49,7 @@ class AppInput:
 
 @dataclass(frozen=True, slots=True)
 class AppStage:
-    """One stage.
+    """A stage of an application.
 
     model     path of a model; None for a built-in
     builtin   name of a built-in; empty for a model

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import numpy as np
 
 from tflmgen.applications.app_file import AppInput, Application, AppStage
-from tflmgen.applications.conditions import Comparison, Condition, Element, Logical, parse_condition
+from tflmgen.applications.conditions import Condition, Element, ElementComparison, Logical, parse_condition
 from tflmgen.applications.glue_graph import BOOL, INT, GlueGraph, Initials
-from tflmgen.applications.stage_body import Body, Builtin, StageContext, model_body
-from tflmgen.applications.window_glue import Pushed, Window, WindowGlue
+from tflmgen.applications.stage_body import Builtin, StageBody, StageContext, model_body
+from tflmgen.applications.window_glue import GlueWindow, Pushed, WindowGlue
 from tflmgen.errors import ModelError
-from tflmgen.frontend import Model, ModelBuilder, file_of_source
+from tflmgen.frontend.onnx import file_of_source
+from tflmgen.frontend.tflite import Model, ModelBuilder
 from tflmgen.ir import DType, StagePart, StageWindow, TensorType
+from tflmgen.kernels import Comparison
 
 RAN = "ran"
 """Output of every stage: whether it ran in this call."""
@@ -134,7 +137,7 @@ class _Composer:
         self._ran[stage.name] = runs
 
     def _windowed(
-        self, stage: AppStage, body: Body, window: Window, sources: Sequence[int], pushed: Pushed
+        self, stage: AppStage, body: StageBody, window: GlueWindow, sources: Sequence[int], pushed: Pushed
     ) -> tuple[list[int], int]:
         """The outputs of a stage with a window, and whether it runs."""
         glue = WindowGlue(self._builder, self._main, self._initials, stage.name, window)
@@ -159,7 +162,7 @@ class _Composer:
         self._windows.append(replace(slide, place=self._file.place(key), subgraph=branch))
         return outputs, runs
 
-    def _body(self, stage: AppStage) -> Body:
+    def _body(self, stage: AppStage) -> StageBody:
         if stage.model is not None:
             return model_body(self._file, stage, self._models[stage.name], self._builder)
         if stage.builtin not in self._builtins:
@@ -215,19 +218,13 @@ class _Composer:
         flags = [self._ran[name] for name in dict.fromkeys(names)]
         if any(flag is None for flag in flags):
             return None
-        first, *others = (flag for flag in flags if flag is not None)
-        for other in others:
-            first = self._main.either(first, other)
-        return first
+        return reduce(self._main.either, (flag for flag in flags if flag is not None))
 
     def _conjunction(self, conditions: Sequence[int | None]) -> int | None:
         flags = [condition for condition in conditions if condition is not None]
         if not flags:
             return None
-        first, *others = flags
-        for other in others:
-            first = self._main.both(first, other)
-        return first
+        return reduce(self._main.both, flags)
 
     def _condition(self, stage: AppStage) -> int:
         return self._logical(f"stage.{stage.name}.when", self._conditions[stage.name])
@@ -235,17 +232,17 @@ class _Composer:
     def _logical(self, key: str, condition: Condition) -> int:
         if isinstance(condition, Logical):
             terms = [self._logical(key, term) for term in condition.terms]
-            return self._main.op(condition.operator, terms, BOOL)
-        element = condition.element if isinstance(condition, Comparison) else condition
+            return self._main.logical(condition.connective, terms)
+        element = condition.element if isinstance(condition, ElementComparison) else condition
         if element.stage not in self._values:
             self._file.fail(key, f"'{element.stage}' is not read by a stage before this one")
         tensor = self._value(key, f"{element.stage}.{element.output}" if element.output else element.stage)
         type_ = self._main.type_of(tensor)
         scalar = self._main.element(tensor, self._place(key, element, type_))
-        if isinstance(condition, Comparison):
+        if isinstance(condition, ElementComparison):
             if type_.dtype is DType.BOOL:
                 self._file.fail(key, f"'{element.stage}.{element.output}' is a bool: write it without a comparison")
-            return self._main.compared(condition.operator, scalar, condition.number)
+            return self._main.compared(condition.comparison, scalar, condition.number)
         if type_.dtype is not DType.BOOL:
             self._file.fail(key, f"'{element.stage}' is {type_}, and needs a comparison with a number")
         return scalar
@@ -261,7 +258,7 @@ class _Composer:
             self._file.fail(key, f"{written} is not an element of '{named}', which is {type_}")
         return int(np.ravel_multi_index(element.index, shape))
 
-    def _window(self, stage: AppStage, body: Body) -> Window | None:
+    def _window(self, stage: AppStage, body: StageBody) -> GlueWindow | None:
         if stage.slide is None:
             return None
         axis, hop = stage.slide
@@ -272,7 +269,7 @@ class _Composer:
         if hop >= type_.max_shape[axis]:
             rule = f"a call brings {hop} of {type_}, whose axis has {type_.max_shape[axis]}: no window to slide"
             self._file.fail(key, rule, "Leave out slide, or set the window of a builtin")
-        return Window(type_, axis, hop, stage.every, stage.restarts)
+        return GlueWindow(type_, axis, hop, stage.every, stage.restarts)
 
     def _runs_every(self, stage: AppStage, runs: int | None) -> int | None:
         """Whether the stage runs, of calls in which it could: in the first of so many; None: always."""
@@ -280,20 +277,20 @@ class _Composer:
             return runs
         main, name = self._main, self._initials.add(f"{stage.name}/every", INT)
         seen = main.read(name, INT)
-        step = main.integers([1]) if runs is None else main.op("CAST", (runs,), INT)
-        counted = main.op("ADD", (seen, step), INT)
-        below = main.op("CAST", (main.compared("LESS", counted, stage.every),), INT)
-        main.assign(name, main.op("MUL", (counted, below), INT))
-        first = main.compared("EQUAL", seen, 0)
+        step = main.integers([1]) if runs is None else main.cast(runs, type_=INT)
+        counted = main.add(seen, step, type_=INT)
+        below = main.cast(main.compared(Comparison.LESS, counted, stage.every), type_=INT)
+        main.assign(name, main.mul(counted, below, type_=INT))
+        first = main.compared(Comparison.EQUAL, seen, 0)
         return first if runs is None else main.both(first, runs)
 
-    def _run(self, stage: AppStage, body: Body, sources: Sequence[int], runs: int | None) -> list[int]:
+    def _run(self, stage: AppStage, body: StageBody, sources: Sequence[int], runs: int | None) -> list[int]:
         """The stage's outputs; those of a stage that may be skipped are kept in variables."""
         main, timer = self._main, []
         if body.hold:
             since = self._initials.add(f"{stage.name}/since", INT, body.hold)
-            above = main.op("ADD", (main.read(since, INT), main.integers([1])), INT)
-            timer = [main.op("MINIMUM", (above, main.integers([body.hold])), INT)]
+            above = main.add(main.read(since, INT), main.integers([1]), type_=INT)
+            timer = [main.minimum(above, main.integers([body.hold]), type_=INT)]
         if runs is None:
             results = self._built(main, body, sources, timer)
         else:
@@ -303,7 +300,7 @@ class _Composer:
         return results
 
     def _branches(
-        self, stage: AppStage, body: Body, sources: Sequence[int], timer: Sequence[int], runs: int
+        self, stage: AppStage, body: StageBody, sources: Sequence[int], timer: Sequence[int], runs: int
     ) -> list[int]:
         main = self._main
         then, orelse = (GlueGraph(self._builder, f"{stage.name}{end}") for end in ("", "/skipped"))
@@ -326,7 +323,9 @@ class _Composer:
             main.assign(name, result)
         return results
 
-    def _run_hops(self, stage: AppStage, body: Body, sources: Sequence[int], hops: int | None, runs: int) -> list[int]:
+    def _run_hops(
+        self, stage: AppStage, body: StageBody, sources: Sequence[int], hops: int | None, runs: int
+    ) -> list[int]:
         """The outputs of a stage that computes in calls with a hop, and gives what it computes where it runs."""
         main, names = self._main, [f"{stage.name}.{name}" for name in body.outputs]
         then, orelse = (GlueGraph(self._builder, f"{stage.name}{end}") for end in ("", "/no hop"))
@@ -353,7 +352,7 @@ class _Composer:
             main.assign(name, output)
         return outputs
 
-    def _built(self, graph: GlueGraph, body: Body, sources: Sequence[int], timer: Sequence[int]) -> list[int]:
+    def _built(self, graph: GlueGraph, body: StageBody, sources: Sequence[int], timer: Sequence[int]) -> list[int]:
         converted = [
             source if wanted is None else graph.converted(source, wanted)
             for source, wanted in zip(sources, body.wanted, strict=True)
@@ -395,4 +394,4 @@ class _Composer:
 def _elements(condition: Condition) -> list[Element]:
     if isinstance(condition, Logical):
         return [element for term in condition.terms for element in _elements(term)]
-    return [condition.element if isinstance(condition, Comparison) else condition]
+    return [condition.element if isinstance(condition, ElementComparison) else condition]

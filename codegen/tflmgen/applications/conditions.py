@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from tflmgen.kernels import Comparison, Connective
+
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element of an output. output: empty for the only one; index: empty for an output of one element."""
+    """An element of an output. output: empty for the only one; index: empty for an output of one element."""
 
     stage: str
     output: str
@@ -16,32 +18,32 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """element OP number; `operator` is TFLite's."""
+class ElementComparison:
+    """A comparison of an element with a number, in this order."""
 
     element: Element
-    operator: str
+    comparison: Comparison
     number: float | int
 
 
 @dataclass(frozen=True, slots=True)
 class Logical:
-    """`operator` of TFLite's on one or two conditions."""
+    """A connective on one or two conditions."""
 
-    operator: str
+    connective: Connective
     terms: tuple[Condition, ...]
 
 
-Condition = Comparison | Logical | Element
+Condition = ElementComparison | Logical | Element
 """An Element alone is a condition where it is a bool."""
 
-_COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Gt: "GREATER",
-    ast.GtE: "GREATER_EQUAL",
-    ast.Lt: "LESS",
-    ast.LtE: "LESS_EQUAL",
-    ast.Eq: "EQUAL",
-    ast.NotEq: "NOT_EQUAL",
+_COMPARISONS: dict[type[ast.cmpop], Comparison] = {
+    ast.Gt: Comparison.GREATER,
+    ast.GtE: Comparison.GREATER_EQUAL,
+    ast.Lt: Comparison.LESS,
+    ast.LtE: Comparison.LESS_EQUAL,
+    ast.Eq: Comparison.EQUAL,
+    ast.NotEq: Comparison.NOT_EQUAL,
 }
 DEPTH = 32
 """Levels of a condition at most."""
@@ -62,15 +64,15 @@ def _condition(node: ast.expr, depth: int) -> Condition:
     if depth > DEPTH:
         raise ValueError(f"a condition has at most {DEPTH} levels")
     if isinstance(node, ast.BoolOp):
-        operator = "LOGICAL_AND" if isinstance(node.op, ast.And) else "LOGICAL_OR"
+        connective = Connective.AND if isinstance(node.op, ast.And) else Connective.OR
         first, *others = (_condition(value, depth + 1) for value in node.values)
         for other in others:
-            first = Logical(operator, (first, other))
+            first = Logical(connective, (first, other))
         return first
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return Logical("LOGICAL_NOT", (_condition(node.operand, depth + 1),))
+        return Logical(Connective.NOT, (_condition(node.operand, depth + 1),))
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
-        return Comparison(_element(node.left), _COMPARISONS[type(node.ops[0])], _number(node.comparators[0]))
+        return ElementComparison(_element(node.left), _COMPARISONS[type(node.ops[0])], _number(node.comparators[0]))
     return _element(node)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from tflmgen.applications.app_file import AppFile, AppStage, seconds
 from tflmgen.applications.glue_graph import FLOAT, INT, GlueGraph
-from tflmgen.applications.stage_body import Body, StageContext
+from tflmgen.applications.stage_body import StageBody, StageContext
 from tflmgen.ir import DType, TensorType
+from tflmgen.kernels import Comparison
 
 NOTHING = -1
 """The class of a decision that says nothing."""
@@ -30,11 +31,11 @@ def _scores(context: StageContext) -> int:
 def _largest(graph: GlueGraph, scores: int) -> tuple[int, int]:
     """Place and value of the largest of scores, float[1,n]."""
     axis = graph.integers(1)
-    place = graph.op("ARG_MAX", (scores, axis), INT, output_type=2)
-    return place, graph.op("REDUCE_MAX", (scores, graph.integers([1])), FLOAT, keep_dims=False)
+    place = graph.place_of_largest(scores, axis, type_=INT, output_type=2)
+    return place, graph.largest(scores, graph.integers([1]), type_=FLOAT, keep_dims=False)
 
 
-def argmax(context: StageContext) -> Body:
+def argmax(context: StageContext) -> StageBody:
     """The place of the largest of scores, and its value."""
     context.check_settings(("labels",))
     count = _scores(context)
@@ -43,10 +44,10 @@ def argmax(context: StageContext) -> Body:
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         return [*_largest(graph, inputs[0])]
 
-    return Body((_floats((1, count)),), ("index", "value"), build)
+    return StageBody((_floats((1, count)),), ("index", "value"), build)
 
 
-def smooth(context: StageContext) -> Body:
+def smooth(context: StageContext) -> StageBody:
     """The mean of the last scores, and a class where the largest mean reaches a threshold.
 
     After a detection there is none for the time `hold`. Classes in `ignore` are never detected.
@@ -65,22 +66,23 @@ def smooth(context: StageContext) -> Body:
         scores, since = inputs
         moved = graph.shifted(graph.read(history, _floats((window, count))), scores, 0)
         graph.assign(history, moved)
-        mean = graph.op("MEAN", (moved, graph.integers([0])), _floats((1, count)), keep_dims=True)
-        candidates = graph.op("ADD", (mean, graph.floats(lowest)), _floats((1, count))) if ignored else mean
+        mean = graph.mean(moved, graph.integers([0]), type_=_floats((1, count)), keep_dims=True)
+        candidates = graph.add(mean, graph.floats(lowest), type_=_floats((1, count))) if ignored else mean
         place, value = _largest(graph, candidates)
         detects = graph.both(
-            graph.compared("GREATER_EQUAL", value, threshold), graph.compared("GREATER_EQUAL", since, hold)
+            graph.compared(Comparison.GREATER_EQUAL, value, threshold),
+            graph.compared(Comparison.GREATER_EQUAL, since, hold),
         )
         # place where it detects, else NOTHING: (place + 1) * detects - 1
-        number = graph.op("CAST", (detects,), INT)
-        above = graph.op("MUL", (graph.op("ADD", (place, graph.integers([1])), INT), number), INT)
-        waits = graph.op("SUB", (graph.integers([1]), number), INT)
-        return [mean, graph.op("SUB", (above, graph.integers([1])), INT), graph.op("MUL", (since, waits), INT)]
+        number = graph.cast(detects, type_=INT)
+        above = graph.mul(graph.add(place, graph.integers([1]), type_=INT), number, type_=INT)
+        waits = graph.sub(graph.integers([1]), number, type_=INT)
+        return [mean, graph.sub(above, graph.integers([1]), type_=INT), graph.mul(since, waits, type_=INT)]
 
-    return Body((_floats((1, count)),), ("scores", "detected"), build, hold, {"detected": NOTHING})
+    return StageBody((_floats((1, count)),), ("scores", "detected"), build, hold, {"detected": NOTHING})
 
 
-def debounce(context: StageContext) -> Body:
+def debounce(context: StageContext) -> StageBody:
     """A value that changes once it has been another for `count` calls in a row."""
     context.check_settings(("count", "labels"))
     count = context.whole("count", None, 1, 1 << 20)
@@ -90,18 +92,18 @@ def debounce(context: StageContext) -> Body:
 
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         value, candidate, seen = (graph.read(name, INT) for name in names)
-        same = graph.op("CAST", (graph.op("EQUAL", (inputs[0], candidate), _BOOL),), INT)
+        same = graph.cast(graph.equal(inputs[0], candidate, type_=_BOOL), type_=INT)
         unit = graph.integers([1])
-        counted = graph.op("ADD", (graph.op("MUL", (seen, same), INT), unit), INT)
-        counted = graph.op("MINIMUM", (counted, graph.integers([count])), INT)
-        holds = graph.op("CAST", (graph.compared("GREATER_EQUAL", counted, count),), INT)
-        change = graph.op("MUL", (graph.op("SUB", (inputs[0], value), INT), holds), INT)
-        result = graph.op("ADD", (value, change), INT)
+        counted = graph.add(graph.mul(seen, same, type_=INT), unit, type_=INT)
+        counted = graph.minimum(counted, graph.integers([count]), type_=INT)
+        holds = graph.cast(graph.compared(Comparison.GREATER_EQUAL, counted, count), type_=INT)
+        change = graph.mul(graph.sub(inputs[0], value, type_=INT), holds, type_=INT)
+        result = graph.add(value, change, type_=INT)
         for name, new in zip(names, (result, inputs[0], counted), strict=True):
             graph.assign(name, new)
         return [result]
 
-    return Body((INT,), ("value",), build, initial={"value": NOTHING})
+    return StageBody((INT,), ("value",), build, initial={"value": NOTHING})
 
 
 _BOOL = TensorType(DType.BOOL, (1,))

@@ -54,7 +54,7 @@ class ThresholdErrors:
 
 @dataclass(frozen=True)
 class SmoothingStage:
-    """What decides in a stage with `builtin = "smooth"`, without the threshold."""
+    """Settings of a stage with `builtin = "smooth"`, without the threshold."""
 
     stage: AppStage
     hold: int

@@ -1,4 +1,4 @@
-"""What an application did call by call: decisions that changed, gated stages that began and ended, runs of each."""
+"""Timeline of an application, call by call: decisions that changed, gated stages that began and ended, runs of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class StageRuns:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class DecisionTimeline:
     """Events in the order of the calls, and how often each stage ran."""
 
     calls: int
@@ -59,7 +59,7 @@ class Timeline:
     stages: tuple[StageRuns, ...]
 
 
-def timeline_of(app: Application, steps: Sequence[Mapping[str, NDArray[Any]]]) -> Timeline:
+def timeline_of(app: Application, steps: Sequence[Mapping[str, NDArray[Any]]]) -> DecisionTimeline:
     """The timeline of a series of calls. steps: the outputs of each by name."""
     events: list[Event] = []
     counts = []
@@ -75,7 +75,7 @@ def timeline_of(app: Application, steps: Sequence[Mapping[str, NDArray[Any]]]) -
         counts.append(StageRuns(stage.name, always if ran is None else sum(ran)))
     order = {stage.name: place for place, stage in enumerate(app.stages)}
     events.sort(key=lambda event: (event.call, order[event.stage]))
-    return Timeline(len(steps), tuple(events), tuple(counts))
+    return DecisionTimeline(len(steps), tuple(events), tuple(counts))
 
 
 def _is_decision(array: NDArray[Any]) -> bool:

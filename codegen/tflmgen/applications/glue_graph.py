@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import InternalError
-from tflmgen.frontend import CUSTOM, ModelBuilder, SubGraph, SubGraphBuilder, Tensor
+from tflmgen.frontend.tflite import CUSTOM, FileTensor, ModelBuilder, SubGraph, SubGraphBuilder
 from tflmgen.ir import DType, TensorType
+from tflmgen.kernels import Comparison, Connective
 
 FLOAT, INT, BOOL = (TensorType(dtype, (1,)) for dtype in (DType.FLOAT32, DType.INT32, DType.BOOL))
 
 
+def _operator(name: str) -> Callable[..., int]:
+    """A method that adds an operator of these operands and options, whose output has the type `type_`."""
+
+    def add(graph: GlueGraph, *operands: int, type_: TensorType, **options: Any) -> int:
+        return graph.op(name, operands, type_, **options)
+
+    return add
+
+
 class GlueGraph:
     """Adds operators one by one; tensors are named by their index, as SubGraphBuilder has it."""
+
+    add, sub, mul, div = _operator("ADD"), _operator("SUB"), _operator("MUL"), _operator("DIV")
+    minimum, maximum, equal = _operator("MINIMUM"), _operator("MAXIMUM"), _operator("EQUAL")
+    cast, sqrt, log, dense = _operator("CAST"), _operator("SQRT"), _operator("LOG"), _operator("FULLY_CONNECTED")
+    mean, sum, largest = _operator("MEAN"), _operator("SUM"), _operator("REDUCE_MAX")
+    place_of_largest = _operator("ARG_MAX")
 
     def __init__(self, builder: ModelBuilder, name: str) -> None:
         self.model = builder
@@ -38,7 +54,7 @@ class GlueGraph:
         return output
 
     def custom(self, name: str, inputs: Sequence[int], type_: TensorType, **options: Any) -> int:
-        """One of TFLite Micro's signal operators, of one output."""
+        """Adds a signal operator of TFLite Micro, of one output."""
         return self.customs(name, inputs, [type_], **options)[0]
 
     def customs(self, name: str, inputs: Sequence[int], types: Sequence[TensorType], **options: Any) -> list[int]:
@@ -67,12 +83,12 @@ class GlueGraph:
         return self.op("RESHAPE", (tensor, self.integers(shape)), type_.with_shape(shape), new_shape=shape)
 
     def copied(self, tensor: int) -> int:
-        """The same contents as another tensor, which has a name of its own."""
+        """A copy of a tensor, with a name of its own."""
         type_ = self.type_of(tensor)
         return self.op("RESHAPE", (tensor, self.integers(type_.max_shape)), type_, new_shape=type_.max_shape)
 
     def element(self, tensor: int, place: int) -> int:
-        """One element of the flattened tensor, as a tensor of one."""
+        """An element of the flattened tensor, as a tensor of one."""
         flat = self.shaped(tensor, (self.type_of(tensor).elements,))
         return self.rows(flat, 0, place, 1)
 
@@ -87,7 +103,7 @@ class GlueGraph:
         return self.op("SLICE", (tensor, self.integers(begin), self.integers(cut)), type_.with_shape(cut))
 
     def joined(self, first: int, second: int, axis: int) -> int:
-        """Both tensors one after the other along one axis."""
+        """Two tensors, one after the other along one axis."""
         type_ = self.type_of(first)
         shape = list(type_.max_shape)
         shape[axis] += self.type_of(second).max_shape[axis]
@@ -124,23 +140,27 @@ class GlueGraph:
         """The tensor in float32."""
         return self.converted(tensor, TensorType(DType.FLOAT32, self.type_of(tensor).shape))
 
-    def compared(self, operator: str, tensor: int, number: float) -> int:
+    def compared(self, comparison: Comparison, tensor: int, number: float) -> int:
         """Element-wise comparison with a number: of int32 as such, of others as real numbers."""
         type_ = self.type_of(tensor)
         is_whole = type_.dtype is DType.INT32 and type_.quantization is None and float(number).is_integer()
         if not is_whole or abs(number) >= 1 << 31:
             converted = self.real(tensor)
             assert converted is not None
-            return self.op(operator, (converted, self.floats(number)), TensorType(DType.BOOL, type_.shape))
-        return self.op(operator, (tensor, self.integers(int(number))), TensorType(DType.BOOL, type_.shape))
+            return self.op(comparison.name, (converted, self.floats(number)), TensorType(DType.BOOL, type_.shape))
+        return self.op(comparison.name, (tensor, self.integers(int(number))), TensorType(DType.BOOL, type_.shape))
 
     def both(self, first: int, second: int) -> int:
         """A Boolean that is true where both are."""
-        return self.op("LOGICAL_AND", (first, second), BOOL)
+        return self.logical(Connective.AND, (first, second))
 
     def either(self, first: int, second: int) -> int:
         """A Boolean that is true where one of both is."""
-        return self.op("LOGICAL_OR", (first, second), BOOL)
+        return self.logical(Connective.OR, (first, second))
+
+    def logical(self, connective: Connective, terms: Sequence[int]) -> int:
+        """A Boolean that is true where the connective holds of the terms."""
+        return self.op(f"LOGICAL_{connective.name}", terms, BOOL)
 
     def read(self, variable: str, type_: TensorType) -> int:
         """Contents of a variable at this point."""
@@ -212,7 +232,7 @@ class Initials:
         return 1
 
 
-def type_of(tensor: Tensor) -> TensorType:
+def type_of(tensor: FileTensor) -> TensorType:
     """Type of a tensor of a file. One without element type is an error of the caller."""
     assert tensor.dtype is not None
     return TensorType(tensor.dtype, tensor.shape, tensor.quantization)

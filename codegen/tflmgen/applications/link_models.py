@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tflmgen.frontend import CONTROL_FLOW, CUSTOM, Model, Operator, Signature, SubGraph
+from tflmgen.frontend.model_graph import CONTROL_FLOW
+from tflmgen.frontend.tflite import CUSTOM, FileOperator, FileSignature, Model, SubGraph
 from tflmgen.ir import StageWindow
 
 INITIALISER = "init_subgraph_index"
@@ -14,14 +15,14 @@ INITIALISER = "init_subgraph_index"
 
 
 def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
-    """One Model with the subgraphs of all; signatures are called like their model, several of a model with their keys.
+    """A Model with the subgraphs of all; signatures are called like their model, several of a model with their keys.
 
     models  key of each model, by which its variables are told from those of others
     name    of the whole, for messages
     """
     buffers: dict[bytes, int] = {b"": 0}
     graphs: list[SubGraph] = []
-    signatures: list[Signature] = []
+    signatures: list[FileSignature] = []
     windows: list[StageWindow] = []
     for key, model in models.items():
         first = len(graphs)
@@ -30,7 +31,7 @@ def link(models: Mapping[str, Model], name: str, sha256: str) -> Model:
             replace(moved(graph, key, places, lambda data: buffers.setdefault(data, len(buffers))), index=place)
             for graph, place in zip(model.subgraphs, places.values(), strict=True)
         ]
-        own = model.signatures or (Signature("", 0, (), ()),)
+        own = model.signatures or (FileSignature("", 0, (), ()),)
         keys = [key] if len(own) == 1 else [f"{key}_{signature.key}" for signature in own]
         signatures += [replace(s, key=k, subgraph=s.subgraph + first) for s, k in zip(own, keys, strict=True)]
         windows += [_moved_window(window, key, places) for window in model.windows]
@@ -58,7 +59,7 @@ def moved(graph: SubGraph, key: str, places: Mapping[int, int], buffer_of: Calla
     return replace(graph, tensors=tensors, operators=operators)
 
 
-def _options(op: Operator, key: str, places: Mapping[int, int]) -> Mapping[str, Any] | None:
+def _options(op: FileOperator, key: str, places: Mapping[int, int]) -> Mapping[str, Any] | None:
     """An operator's options with subgraphs at their new places, and a variable's name behind its model's."""
     if op.options is None:
         return None
@@ -68,6 +69,6 @@ def _options(op: Operator, key: str, places: Mapping[int, int]) -> Mapping[str, 
     return {**op.options, **changed}
 
 
-def references_of(op: Operator) -> Sequence[str]:
+def references_of(op: FileOperator) -> Sequence[str]:
     """Options of an operator that are indices of subgraphs."""
     return () if op.name.startswith(CUSTOM) else CONTROL_FLOW.get(op.name, (INITIALISER,))

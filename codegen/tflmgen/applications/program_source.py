@@ -1,4 +1,4 @@
-"""What a command compiles: one model, or several in one library."""
+"""Source of a command: one model, or several in one library."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from tflmgen.applications.application_graph import compose
 from tflmgen.applications.builtin_table import BUILTINS
 from tflmgen.applications.link_models import link
 from tflmgen.errors import UsageError
-from tflmgen.frontend import Model, read_source, stem_of_source
+from tflmgen.frontend.onnx import stem_of_source
+from tflmgen.frontend.tflite import Model
 from tflmgen.options import BuildOptions
+from tflmgen.sources import read_source
 
 Observe = Callable[[Path, Model], object]
 """Told of each model file that is read, and of the Model that it is."""
@@ -46,7 +48,7 @@ def is_application(path: Path) -> bool:
 
 def _read_model(path: Path, options: BuildOptions, observe: Observe) -> Model:
     def read(file: Path) -> Model:
-        model = read_source(file, options.source)
+        model = read_source(file, options)
         observe(file, model)
         return model
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflmgen.applications.app_file import MAX_ELEMENTS
 from tflmgen.applications.glue_graph import GlueGraph
-from tflmgen.applications.stage_body import Body, StageContext
+from tflmgen.applications.stage_body import StageBody, StageContext
 from tflmgen.ir import DType, TensorType
 
 FILTER_BITS = 12
@@ -104,7 +104,7 @@ def gain_table(input_bits: int) -> NDArray[np.int16]:
     return np.array(table[:125], np.int16)
 
 
-def microfrontend(context: StageContext) -> Body:
+def microfrontend(context: StageContext) -> StageBody:
     """Log-mel energies as TFLite Micro's audio preprocessor makes them: int8[1,channels] of int16[samples]."""
     context.check_settings(("rate", "window", "channels", "lower", "upper"))
     rate = context.number("rate", 16000, 1000, 192000)
@@ -135,7 +135,7 @@ def microfrontend(context: StageContext) -> Body:
         )
         return [_scaled(graph, logs, channels)]
 
-    return Body((TensorType(DType.INT16, (samples,)),), ("features",), build)
+    return StageBody((TensorType(DType.INT16, (samples,)),), ("features",), build)
 
 
 def _subtraction(channels: int) -> dict[str, Any]:
@@ -168,37 +168,35 @@ def _energies(graph: GlueGraph, samples: int, window: NDArray[np.int16], fft: in
 def _scaled(graph: GlueGraph, logs: int, channels: int) -> int:
     """Logarithms as int8: times 256, rounded, by 666, less 128, as the training of micro_speech has it."""
     type_ = _flat(DType.INT32, channels)
-    value = graph.op("CAST", (logs,), type_)
-    steps = (("MUL", 256), ("ADD", 333), ("DIV", 666), ("ADD", -128), ("MINIMUM", 127), ("MAXIMUM", -128))
-    for operator, number in steps:
-        value = graph.op(operator, (value, graph.integers(number)), type_)
-    return graph.shaped(graph.op("CAST", (value,), _flat(DType.INT8, channels)), (1, channels))
+    value = graph.cast(logs, type_=type_)
+    for combine, number in ((graph.mul, 256), (graph.add, 333), (graph.div, 666), (graph.add, -128)):
+        value = combine(value, graph.integers(number), type_=type_)
+    value = graph.minimum(value, graph.integers(127), type_=type_)
+    value = graph.maximum(value, graph.integers(-128), type_=type_)
+    return graph.shaped(graph.cast(value, type_=_flat(DType.INT8, channels)), (1, channels))
 
 
 def _flat(dtype: DType, count: int) -> TensorType:
     return TensorType(dtype, (count,))
 
 
-def rms(context: StageContext) -> Body:
+def rms(context: StageContext) -> StageBody:
     """The root of the mean square of all elements, as real numbers, times `scale`."""
     context.check_settings(("scale", "window"))
     count, scale = _count(context), context.number("scale", 1.0, -1e9, 1e9)
 
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         type_ = TensorType(DType.FLOAT32, (1, count))
-        values = graph.op("MUL", (graph.shaped(inputs[0], (1, count)), graph.floats(scale)), type_)
-        mean = graph.op(
-            "MEAN",
-            (graph.op("MUL", (values, values), type_), graph.integers([1])),
-            _flat(DType.FLOAT32, 1),
-            keep_dims=False,
+        values = graph.mul(graph.shaped(inputs[0], (1, count)), graph.floats(scale), type_=type_)
+        mean = graph.mean(
+            graph.mul(values, values, type_=type_), graph.integers([1]), type_=_flat(DType.FLOAT32, 1), keep_dims=False
         )
-        return [graph.op("SQRT", (mean,), _flat(DType.FLOAT32, 1))]
+        return [graph.sqrt(mean, type_=_flat(DType.FLOAT32, 1))]
 
-    return Body((_flat(DType.FLOAT32, count),), ("value",), build)
+    return StageBody((_flat(DType.FLOAT32, count),), ("value",), build)
 
 
-def normalize(context: StageContext) -> Body:
+def normalize(context: StageContext) -> StageBody:
     """(x - mean) / deviation, with a number of each for each channel: the last axis. `window`: rows with `slide`."""
     context.check_settings(("mean", "deviation", "window"))
     _count(context)
@@ -216,29 +214,29 @@ def normalize(context: StageContext) -> Body:
 
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         type_ = TensorType(DType.FLOAT32, shape)
-        centered = graph.op("SUB", (inputs[0], graph.floats(tables["mean"])), type_)
-        return [graph.op("MUL", (centered, graph.floats(1 / tables["deviation"])), type_)]
+        centered = graph.sub(inputs[0], graph.floats(tables["mean"]), type_=type_)
+        return [graph.mul(centered, graph.floats(1 / tables["deviation"]), type_=type_)]
 
-    return Body((TensorType(DType.FLOAT32, shape),), ("values",), build)
+    return StageBody((TensorType(DType.FLOAT32, shape),), ("values",), build)
 
 
-def spectrogram(context: StageContext) -> Body:
+def spectrogram(context: StageContext) -> StageBody:
     """The power spectrum of a frame under Hann's window: float32[1, fft / 2 + 1]."""
     context.check_settings(("window",))
     count = _count(context)
     wanted = (TensorType(DType.FLOAT32, (count,)),)
-    return Body(wanted, ("power",), lambda graph, inputs: [_power(graph, inputs[0], count)])
+    return StageBody(wanted, ("power",), lambda graph, inputs: [_power(graph, inputs[0], count)])
 
 
 def _power(graph: GlueGraph, frame: int, count: int) -> int:
     fft = _fft_length(count)
     half = fft // 2 + 1
     window = graph.floats(hann(count).astype(np.float32))
-    weighed = graph.op("MUL", (frame, window), _flat(DType.FLOAT32, count))
+    weighed = graph.mul(frame, window, type_=_flat(DType.FLOAT32, count))
     spectrum = graph.custom("Rfft", [weighed], _flat(DType.FLOAT32, 2 * half), T=0, fft_length=fft)
     pairs = graph.shaped(spectrum, (half, 2))
-    squares = graph.op("MUL", (pairs, pairs), TensorType(DType.FLOAT32, (half, 2)))
-    power = graph.op("SUM", (squares, graph.integers([1])), _flat(DType.FLOAT32, half), keep_dims=False)
+    squares = graph.mul(pairs, pairs, type_=TensorType(DType.FLOAT32, (half, 2)))
+    power = graph.sum(squares, graph.integers([1]), type_=_flat(DType.FLOAT32, half), keep_dims=False)
     return graph.shaped(power, (1, half))
 
 
@@ -258,19 +256,19 @@ def cosine_matrix(coefficients: int, channels: int) -> NDArray[np.float32]:
     return np.asarray(np.cos(angles) * scale[:, None], np.float32)
 
 
-def logmel(context: StageContext) -> Body:
+def logmel(context: StageContext) -> StageBody:
     """Natural logarithms of mel energies of a frame: float32[1, channels]."""
     context.check_settings(("rate", "channels", "lower", "upper", "window"))
     return _mel_body(context, 0)
 
 
-def mfcc(context: StageContext) -> Body:
+def mfcc(context: StageContext) -> StageBody:
     """Mel-frequency cepstral coefficients of a frame: float32[1, coefficients]."""
     context.check_settings(("rate", "channels", "lower", "upper", "coefficients", "window"))
     return _mel_body(context, context.whole("coefficients", 13, 1, 256))
 
 
-def _mel_body(context: StageContext, coefficients: int) -> Body:
+def _mel_body(context: StageContext, coefficients: int) -> StageBody:
     """coefficients: of the cosine transform; 0: there is none."""
     count, rate = _count(context), context.number("rate", 16000, 1, 1e6)
     channels, fft = context.whole("channels", 40, 1, 256), _fft_length(count)
@@ -282,16 +280,15 @@ def _mel_body(context: StageContext, coefficients: int) -> Body:
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         power = _power(graph, inputs[0], count)
         energies = _product(graph, power, mel)
-        logs = graph.op("ADD", (energies, graph.floats(1e-6)), TensorType(DType.FLOAT32, (1, channels)))
-        logs = graph.op("LOG", (logs,), TensorType(DType.FLOAT32, (1, channels)))
+        logs = graph.add(energies, graph.floats(1e-6), type_=TensorType(DType.FLOAT32, (1, channels)))
+        logs = graph.log(logs, type_=TensorType(DType.FLOAT32, (1, channels)))
         return [_product(graph, logs, cosine_matrix(coefficients, channels)) if coefficients else logs]
 
-    return Body((TensorType(DType.FLOAT32, (count,)),), ("coefficients" if coefficients else "features",), build)
+    return StageBody((TensorType(DType.FLOAT32, (count,)),), ("coefficients" if coefficients else "features",), build)
 
 
 def _product(graph: GlueGraph, vector: int, matrix: NDArray[np.float32]) -> int:
-    operands = (vector, graph.floats(matrix), -1)
-    return graph.op("FULLY_CONNECTED", operands, TensorType(DType.FLOAT32, (1, len(matrix))))
+    return graph.dense(vector, graph.floats(matrix), -1, type_=TensorType(DType.FLOAT32, (1, len(matrix))))
 
 
 def _count(context: StageContext) -> int:

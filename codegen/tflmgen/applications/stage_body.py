@@ -1,4 +1,4 @@
-"""What a stage computes: a model, or a built-in of operators that models have, too."""
+"""Bodies of stages: a model, or a built-in of operators that models have, too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tflmgen.applications.app_file import AppFile, AppStage
 from tflmgen.applications.glue_graph import GlueGraph, Initials, type_of
 from tflmgen.applications.link_models import moved, references_of
-from tflmgen.frontend import CUSTOM, Model, ModelBuilder, SubGraph
+from tflmgen.frontend.tflite import CUSTOM, Model, ModelBuilder, SubGraph
 from tflmgen.ir import TensorType
 
 Build = Callable[[GlueGraph, Sequence[int]], list[int]]
@@ -17,7 +17,7 @@ Build = Callable[[GlueGraph, Sequence[int]], list[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class StageBody:
     """A stage's computation.
 
     wanted   types of the inputs; None: any
@@ -75,7 +75,7 @@ class StageContext:
         return int(value)
 
 
-def model_body(file: AppFile, stage: AppStage, model: Model, builder: ModelBuilder) -> Body:
+def model_body(file: AppFile, stage: AppStage, model: Model, builder: ModelBuilder) -> StageBody:
     """The body of a stage that runs a model. Its further subgraphs are added to `builder` when it is built."""
     key = f"stage.{stage.name}.model"
     if len(model.signatures) > 1:
@@ -95,7 +95,7 @@ def model_body(file: AppFile, stage: AppStage, model: Model, builder: ModelBuild
     def build(graph: GlueGraph, inputs: Sequence[int]) -> list[int]:
         return graph.graft(_linked(entry, model, f"{stage.name}/model", builder), inputs)
 
-    return Body(wanted, distinct, build, keeps_state=_keeps_state(model))
+    return StageBody(wanted, distinct, build, keeps_state=_keeps_state(model))
 
 
 def _keeps_state(model: Model) -> bool:
@@ -117,4 +117,4 @@ def _linked(entry: SubGraph, model: Model, key: str, builder: ModelBuilder) -> S
     return moved(entry, key, places, builder.buffer)
 
 
-Builtin = Callable[[StageContext], Body]
+Builtin = Callable[[StageContext], StageBody]

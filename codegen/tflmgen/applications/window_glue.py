@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tflmgen.applications.glue_graph import INT, GlueGraph, Initials
-from tflmgen.frontend import ModelBuilder
+from tflmgen.frontend.tflite import ModelBuilder
 from tflmgen.ir import StageWindow, TensorType
+from tflmgen.kernels import Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class GlueWindow:
     """A window along an axis that takes `rows` rows at a time.
 
     every     hops between two runs
@@ -66,7 +67,9 @@ class Pushed:
 class WindowGlue:
     """The variables of one stage's window. name: of the stage."""
 
-    def __init__(self, builder: ModelBuilder, main: GlueGraph, initials: Initials, name: str, window: Window) -> None:
+    def __init__(
+        self, builder: ModelBuilder, main: GlueGraph, initials: Initials, name: str, window: GlueWindow
+    ) -> None:
         self._builder, self._main, self._initials = builder, main, initials
         self.name, self.window = name, window
 
@@ -100,15 +103,15 @@ class WindowGlue:
         """Whether all rows of the window have come."""
         main, name = self._main, self._initials.add(self.variable("window/pushes"), INT)
         pushes, limit = main.read(name, INT), main.integers([self.window.pushes])
-        count = main.op("MINIMUM", (main.op("ADD", (pushes, self._step(pushed)), INT), limit), INT)
+        count = main.minimum(main.add(pushes, self._step(pushed), type_=INT), limit, type_=INT)
         if self.window.restarts and pushed.when is not None:
-            count = main.op("MUL", (count, main.op("CAST", (pushed.when,), INT)), INT)
+            count = main.mul(count, main.cast(pushed.when, type_=INT), type_=INT)
         main.assign(name, count)
-        return main.compared("GREATER_EQUAL", count, self.window.pushes)
+        return main.compared(Comparison.GREATER_EQUAL, count, self.window.pushes)
 
     def _step(self, pushed: Pushed) -> int:
         main = self._main
-        return main.integers([1]) if pushed.fresh is None else main.op("CAST", (pushed.fresh,), INT)
+        return main.integers([1]) if pushed.fresh is None else main.cast(pushed.fresh, type_=INT)
 
     def hops(self, pushed: Pushed, counter: str) -> int | None:
         """Whether a stage that computes each hop computes one in this call; None: always.
@@ -124,32 +127,32 @@ class WindowGlue:
         start = self.window.pushes - 1
         name = self._initials.add(self.variable("phase"), INT, start % every)
         phase = main.read(name, INT)
-        step = main.op("MUL", (self._step(pushed), main.integers([every - 1])), INT)
-        following = self._wrapped(main.op("ADD", (phase, step), INT))
+        step = main.mul(self._step(pushed), main.integers([every - 1]), type_=INT)
+        following = self._wrapped(main.add(phase, step, type_=INT))
         if self.window.restarts and pushed.when is not None:
             seen = main.read(counter, INT)
-            anew = self._wrapped(main.op("SUB", (main.integers([start % every + every]), seen), INT))
-            holds = main.op("CAST", (pushed.when,), INT)
-            change = main.op("MUL", (main.op("SUB", (following, anew), INT), holds), INT)
-            following = main.op("ADD", (anew, change), INT)
+            anew = self._wrapped(main.sub(main.integers([start % every + every]), seen, type_=INT))
+            holds = main.cast(pushed.when, type_=INT)
+            change = main.mul(main.sub(following, anew, type_=INT), holds, type_=INT)
+            following = main.add(anew, change, type_=INT)
         main.assign(name, following)
-        due = main.compared("EQUAL", phase, 0)
+        due = main.compared(Comparison.EQUAL, phase, 0)
         return due if runs is None else main.both(due, runs)
 
     def _wrapped(self, value: int) -> int:
         """The remainder of a value from 0 to 2 * every - 1; TFLite Micro has no FLOOR_MOD of int32."""
         main, every = self._main, self.window.every
-        turns = main.op("CAST", (main.compared("GREATER_EQUAL", value, every),), INT)
-        return main.op("SUB", (value, main.op("MUL", (turns, main.integers([every])), INT)), INT)
+        turns = main.cast(main.compared(Comparison.GREATER_EQUAL, value, every), type_=INT)
+        return main.sub(value, main.mul(turns, main.integers([every]), type_=INT), type_=INT)
 
     def for_gaps(self, pushed: Pushed, runs: int) -> StageWindow:
         """The window of a stage that may miss hops: a variable is 0 if the next push makes a hop since its last run."""
         main, name = self._main, self._initials.add(self.variable("left"), INT, -1)
-        below = main.op("SUB", (main.read(name, INT), self._step(pushed)), INT)
-        stays = main.op("MAXIMUM", (below, main.integers([-1])), INT)
-        ran = main.op("CAST", (runs,), INT)
-        rest = main.op("SUB", (main.integers([self.window.every - 1]), stays), INT)
-        main.assign(name, main.op("ADD", (stays, main.op("MUL", (rest, ran), INT)), INT))
+        below = main.sub(main.read(name, INT), self._step(pushed), type_=INT)
+        stays = main.maximum(below, main.integers([-1]), type_=INT)
+        ran = main.cast(runs, type_=INT)
+        rest = main.sub(main.integers([self.window.every - 1]), stays, type_=INT)
+        main.assign(name, main.add(stays, main.mul(rest, ran, type_=INT), type_=INT))
         return self._described("", name)
 
     def for_each_hop(self, pushed: Pushed) -> StageWindow:

@@ -9,7 +9,7 @@ from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import comment, float_literal
 from tflmgen.backend.emit_body import BodyWriter
 from tflmgen.backend.handle import RESERVED_ENTRIES
-from tflmgen.ir import Access, DType, Flash, Port, Program, ProgramFunction, Signature, Slot
+from tflmgen.ir import Access, DType, EntryPoint, Flash, Port, Program, ProgramFunction, Slot
 
 _CONVERTED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Element types that tflmgen_values.h converts: differences of elements and zero points are exact in a float."""
@@ -178,7 +178,7 @@ def api_entries(program: Program, writer: BodyWriter) -> list[ApiEntry]:
     return [_entry(program, writer, signature, name) for signature, name in zip(program.signatures, names, strict=True)]
 
 
-def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: str) -> ApiEntry:
+def _entry(program: Program, writer: BodyWriter, signature: EntryPoint, infix: str) -> ApiEntry:
     function = program.function(signature.function)
 
     def tensors(ports: tuple[Port, ...], accesses: tuple[Access, ...], role: str) -> tuple[ApiTensor, ...]:
@@ -218,7 +218,7 @@ def _entry(program: Program, writer: BodyWriter, signature: Signature, infix: st
     )
 
 
-def _success(program: Program, writer: BodyWriter, signature: Signature) -> str:
+def _success(program: Program, writer: BodyWriter, signature: EntryPoint) -> str:
     """C for the status after a run: while sliding windows are incomplete, there is more to come."""
     if not signature.counter:
         return "TFLMGEN_OK"

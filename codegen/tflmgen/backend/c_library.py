@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen import __version__
 from tflmgen.backend.c_api import ApiEntry, api_entries
 from tflmgen.backend.c_text import array_lines, enumerators
 from tflmgen.backend.emit_body import Body, BodyWriter
@@ -15,8 +14,7 @@ from tflmgen.backend.fault_checks import HEADER, FaultChecks, fault_checks, plan
 from tflmgen.backend.handle import Handle, Member
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
-from tflmgen.backend.state_blob import HEADER_BYTES, blob_header
-from tflmgen.backend.state_image import state_image
+from tflmgen.backend.state_image import HEADER_BYTES, blob_header, state_image
 from tflmgen.ir import (
     NO_CHECKS,
     ConstantArray,
@@ -26,6 +24,7 @@ from tflmgen.ir import (
     Program,
     Slot,
 )
+from tflmgen.version import VERSION
 
 _NOT_FINITE = re.compile(r"\b(INFINITY|NAN)\b")
 """Macros of <math.h> that float literals may use."""
@@ -66,24 +65,24 @@ def emit(
     remarks: Remarks = NO_REMARKS,
     checks: DeviceChecks = NO_CHECKS,
     reentrant: bool = False,
+    code_cache: int = 0,
 ) -> Sources:
     """C for `program`; every public name begins with `name`, a C identifier.
 
-    reentrant: every function takes a handle, a struct with what an instance keeps. layers: the C
-    shows each operator's outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h).
+    reentrant: every function takes a handle, a struct with what an instance keeps. layers: the C shows each operator's
+    outputs (TFLMGEN_LAYER_LOOP in tflmgen/memory.h). code_cache: as in Target.
     """
     fingerprint = _fingerprint(model_sha256, name, options, program.arena_bytes, program.state_bytes)
     writer = BodyWriter(program, progress_hook, layers, remarks, Handle(f"{name}_t" if reentrant else ""))
     bodies = [body for f in program.functions for body in (*writer.streams(f), writer.function(f))]
     entries = tuple(api_entries(program, writer))
-    parts = _plan_parts(program, writer, model_sha256)
-    used = ((writer.places.constant(key), array) for key, array in writer.places.used.items())
-    faults = fault_checks(checks, program, used, bool(parts["in_arena"]))
+    parts = _plan_parts(program, writer, model_sha256, code_cache)
+    faults = fault_checks(checks, program, writer.places.arrays, bool(parts["in_arena"]))
     headers = _headers(writer, entries, bool(parts["bools"]), faults)
     common = _common(program, name, model_sha256, options, entries) | {"fingerprint": fingerprint}
     common |= {"handle": writer.handle, "members": _members(program, writer, entries, faults) if reentrant else []}
-    needed = writer.handle.arena_room(faults.arena_bytes)
-    common |= {"checks": faults if checks.has_any else None, "needed_bytes": needed}
+    room = writer.handle.arena_room(faults.arena_bytes)
+    common |= {"checks": faults if checks.has_any else None, "needed_bytes": room}
     weights = render("library/weights.h.j2", arrays=_arrays(writer), **common)
     plan = {"bodies": bodies, "headers": headers, **parts, **common, **plan_values(faults, writer.handle)}
     source = _plan_source(plan, weights)
@@ -121,7 +120,7 @@ def _sizes(writer: BodyWriter) -> dict[str, int]:
 
 def _fingerprint(*content: str | int) -> int:
     """First 32 bits of SHA-256 over the version of tflmgen and `content`."""
-    return int.from_bytes(hashlib.sha256(repr((__version__, *content)).encode()).digest()[:4], "big")
+    return int.from_bytes(hashlib.sha256(repr((VERSION, *content)).encode()).digest()[:4], "big")
 
 
 def _headers(
@@ -147,7 +146,7 @@ def _common(
     return {
         "name": name,
         "NAME": name.upper(),
-        "version": __version__,
+        "version": VERSION,
         "sha256": model_sha256,
         "options": options,
         "entries": entries,
@@ -157,10 +156,11 @@ def _common(
     }
 
 
-def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str) -> Mapping[str, object]:
+def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str, code_cache: int) -> Mapping[str, object]:
     """Template values of the plan's source besides its functions: weights, offsets, statics and state."""
     image = state_image(program)
     return {
+        "code_cache": code_cache,
         "weights": bool(writer.places.used),
         "pointers": _result_pointers(program, writer),
         "bools": _kept_bools(program, writer),

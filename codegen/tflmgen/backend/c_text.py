@@ -76,14 +76,14 @@ def _per_line(texts: Iterable[str]) -> int:
 
 
 def _lines_of_bytes(data: bytes, stored: np.dtype[Any]) -> list[str]:
-    """The same of elements of one byte, of which a model has many: each of 256 texts is there once."""
+    """Initialiser lines of one-byte elements, which most constants are: each of 256 texts is made once."""
     texts = [str(value) for value in np.arange(256, dtype=np.uint8).view(stored).tolist()]
     per_line = _per_line(texts[value] for value in set(data))
     return [", ".join([texts[v] for v in data[i : i + per_line]]) + "," for i in range(0, len(data), per_line)]
 
 
 def _stored(dtype: DType) -> np.dtype[Any]:
-    """How an array's bytes lie in flash: half floats and packed nibbles as raw unsigned integers."""
+    """Element type of an array in flash: half floats and packed nibbles are raw unsigned integers."""
     if dtype is DType.FLOAT16:
         return np.dtype("<u2")
     return np.dtype("|u1") if dtype is DType.INT4 else dtype.numpy

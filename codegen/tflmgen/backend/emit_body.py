@@ -9,12 +9,11 @@ from itertools import pairwise
 from tflmgen.backend.c_names import unique_identifiers
 from tflmgen.backend.c_text import comment, wrapped
 from tflmgen.backend.const_structs import ConstStructs
-from tflmgen.backend.emit_call import call_lines
+from tflmgen.backend.emit_call import TRANSFERS, call_lines, short_name, step_title
 from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.backend.handle import HANDLE, NO_HANDLE, Handle
 from tflmgen.backend.places import Places, Values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
-from tflmgen.backend.step_titles import TRANSFERS, short_name, step_title
 from tflmgen.ir import (
     Access,
     Argument,
@@ -29,6 +28,8 @@ from tflmgen.ir import (
     Loop,
     Origin,
     OutputArgument,
+    Prefetch,
+    PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
@@ -203,6 +204,8 @@ class BodyWriter:
             for copy in instruction.copies:
                 yield Line(self._copy(copy, instruction.step, values), instruction.step)
             yield from self._shown(instruction.step, instruction.outputs)
+        elif isinstance(instruction, Prefetch | PrefetchWait):
+            yield self._prefetch(instruction)
         elif isinstance(instruction, Transfer):
             yield from self._transfer(instruction)
         elif isinstance(instruction, Branch):
@@ -211,6 +214,14 @@ class BodyWriter:
             yield from self._loop(instruction)
         else:
             yield from self._invoke(instruction)
+
+    def _prefetch(self, instruction: Prefetch | PrefetchWait) -> Line:
+        self._headers.add("prefetch.h")
+        if isinstance(instruction, PrefetchWait):
+            return Line("tflmgen_prefetch_wait();", instruction.step)
+        name = instruction.source.name
+        places = [self.places.named(place, name, "a copy") for place in (instruction.destination, instruction.source)]
+        return Line(f"tflmgen_prefetch({', '.join(places)}, {instruction.bytes});", instruction.step)
 
     def _titles(self, origin: Origin, outputs: Sequence[Access], remark: str = "") -> Iterator[Line]:
         yield Line(step_title(origin, outputs, remark))
@@ -327,7 +338,7 @@ class BodyWriter:
         filler, destination = self._filler(copy), self.places.copied(copy.destination, step, values)
         if filler is not None:
             return f"memset({destination}, {filler}, {copy.bytes});"
-        function = "memmove" if _may_overlap(copy) else "memcpy"
+        function = "memmove" if copy.may_overlap else "memcpy"
         return f"{function}({destination}, {self.places.copied(copy.source, step, values)}, {copy.bytes});"
 
     def _filler(self, copy: ByteCopy) -> int | None:
@@ -373,13 +384,6 @@ def _layer(step: int, output: str, pointer: str, size: int) -> str:
 
 def _progress(step: int) -> str:
     return f"TFLMGEN_PROGRESS({step});"
-
-
-def _may_overlap(copy: ByteCopy) -> bool:
-    destination, source = copy.destination, copy.source
-    if isinstance(source, Flash) or replace(destination, offset=0) != replace(source, offset=0):
-        return False
-    return abs(destination.offset - source.offset) < copy.bytes
 
 
 def cycles(permutation: dict[int, int]) -> Iterator[list[int]]:

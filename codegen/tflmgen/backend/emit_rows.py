@@ -9,7 +9,17 @@ import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
 from tflmgen.backend.remarks import Remarks, remark_lines
-from tflmgen.ir import ConstantArray, DType, Line, Origin, Place, RowArgument, RowCallAt, RowProgram, Running
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    LineBuffer,
+    MovingPointer,
+    Origin,
+    Place,
+    RowArgument,
+    RowCallAt,
+    RowProgram,
+)
 
 PARAMETERS = "const void *input, void *scratch, void *output"
 _TAB = "    "
@@ -68,10 +78,12 @@ def _head(rows: RowProgram, resume: Resume | None) -> Iterator[str]:
     yield from (f"{_TAB * 2}{line}" for line in array_lines(order))
     yield f"{_TAB}}};"
     yield f"{_TAB}/* clang-format on */"
-    used = any(isinstance(place, Line) for call in rows.calls for place in (*call.arguments, *call.reads, call.write))
+    used = any(
+        isinstance(place, LineBuffer) for call in rows.calls for place in (*call.arguments, *call.reads, call.write)
+    )
     yield f"{_TAB}uint8_t *const lines = scratch;" if used else f"{_TAB}(void)scratch;"
     for number in sorted(
-        {p.pointer for call in rows.calls for p in (*call.reads, call.write) if isinstance(p, Running)}
+        {p.pointer for call in rows.calls for p in (*call.reads, call.write) if isinstance(p, MovingPointer)}
     ):
         kind, role = ("const uint8_t", "input") if number else ("uint8_t", "output")
         begin = f"(uint8_t *)output + {resume.written}" if resume and not number else role
@@ -122,18 +134,18 @@ def _moves(call: RowCallAt) -> Iterator[str]:
 
 def _advances(call: RowCallAt) -> Iterator[str]:
     for place in dict.fromkeys((*call.reads, call.write)):
-        if isinstance(place, Running) and place.advance:
+        if isinstance(place, MovingPointer) and place.advance:
             yield f"{_running(place.pointer)} += {place.advance};"
 
 
 def _argument(argument: RowArgument, pointer: Callable[[Place], str]) -> str:
-    if isinstance(argument, Line | Running):
+    if isinstance(argument, LineBuffer | MovingPointer):
         return _pointer(argument)
     return "NULL" if argument.place is None else pointer(argument.place)
 
 
-def _pointer(place: Line | Running) -> str:
-    if isinstance(place, Line):
+def _pointer(place: LineBuffer | MovingPointer) -> str:
+    if isinstance(place, LineBuffer):
         return f"(void *)(lines + {place.offset})"
     return f"({'const ' if place.pointer else ''}void *){_running(place.pointer)}"
 

@@ -1,4 +1,4 @@
-"""What the generated C has for checks of the device's memory: guards, and the CRC-32 of its constants."""
+"""Checks of the device's memory in the generated C: guards, and the CRC-32 of its constants."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ALIGNMENT = 16
 """Bytes that the address of an instance's arena is a multiple of."""
 
 RESERVED_ENTRIES = ("init", "t")
-"""What a signature of a re-entrant library must not be called: NAME_init() and NAME_t are the library's own."""
+"""Forbidden names of a re-entrant library's signatures: NAME_init() and NAME_t are the library's own."""
 
 _USES = re.compile(rf"\b(?:(?:STATE_)?AT\(|{HANDLE}\b)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 from types import MappingProxyType
 from typing import TypeVar
 
 from tflmgen.backend.c_names import identifier
-from tflmgen.explore import Candidate
+from tflmgen.explore import PlanCandidate, Prefetches
 from tflmgen.ir import (
     STREAM_VARIANT,
     Access,
@@ -21,7 +22,6 @@ from tflmgen.ir import (
     ConstantArray,
     Fixed,
     Flash,
-    Home,
     Input,
     InputArgument,
     Instruction,
@@ -37,6 +37,8 @@ from tflmgen.ir import (
     OutputArgument,
     Pieces,
     Place,
+    Prefetch,
+    PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
@@ -49,6 +51,7 @@ from tflmgen.ir import (
     RowStream,
     Scratch,
     Slot,
+    SlotTarget,
     StateVariable,
     Transfer,
     Value,
@@ -79,15 +82,16 @@ NAME_LENGTH = 24
 
 def lower(
     module: Module,
-    plan: Candidate,
+    plan: PlanCandidate,
     loop_limits: Mapping[int, int] = MappingProxyType({}),
+    prefetches: Prefetches = MappingProxyType({}),
 ) -> Program:
     """The Program of a plan: every call, copy and address. Constants that no instruction reads are left out.
 
     loop_limits  While.id -> most iterations
     """
     storage, layout = plan.storage, plan.layout
-    lowering = _Lowering(module, plan.selection, storage, layout, loop_limits)
+    lowering = _Lowering(module, plan.selection, storage, layout, loop_limits, prefetches)
     functions = tuple(lowering.function(f) for f in plan.schedule.functions)
     size = -(-layout.arena.bytes // 4) * 4
     state = tuple(lowering.variable(name, v) for name, v in module.state.items() if v.home in storage.home)
@@ -102,8 +106,10 @@ class _Lowering:
         storage: Storage,
         layout: Layout,
         loop_limits: Mapping[int, int],
+        prefetches: Prefetches,
     ) -> None:
         self._module = module
+        self._prefetches = prefetches
         self._loop_limits = loop_limits
         self._selection = selection
         self._storage = storage
@@ -126,11 +132,11 @@ class _Lowering:
         slots, groups = self._function_slots()
         return ProgramFunction(function.name, scheduled.is_entry, slots, groups, *accesses, body)
 
-    def _function_slots(self) -> tuple[tuple[Home, ...], tuple[tuple[int, ...], ...]]:
+    def _function_slots(self) -> tuple[tuple[SlotTarget, ...], tuple[tuple[int, ...], ...]]:
         """Slots of the function lowered last, and the groups of slots that exchange pointers; both are then reset."""
         used = [g for g in self._storage.groups if any(i in self._slots for i in g)]
         groups = tuple(tuple(self._slot(i) for i in group) for group in used)
-        homes = tuple(Home(self._fixed(i), self._storage.buffers[i].bytes) for i in self._slots)
+        homes = tuple(SlotTarget(self._fixed(i), self._storage.buffers[i].bytes) for i in self._slots)
         self._slots = {}
         return homes, groups
 
@@ -143,7 +149,28 @@ class _Lowering:
         return StateVariable(name, self._access(home), name)
 
     def _sequence(self, sequence: Sequence) -> tuple[Instruction, ...]:
-        return tuple(chain.from_iterable(map(self._item, sequence.items)))
+        items = [(item.index, self._item(item)) for item in sequence.items]
+        if not self._prefetches:
+            return tuple(chain.from_iterable(lowered for _, lowered in items))
+        calls = [i for _, lowered in items for i in lowered if isinstance(i, KernelCall)]
+        fetches = {call.step: fetch for call in calls for fetch in self._fetches_of(call)}
+        early: defaultdict[int, list[Prefetch]] = defaultdict(list)
+        for step, fetch in fetches.items():
+            if step != fetch.step:
+                early[fetch.step].append(fetch)
+        instructions: list[Instruction] = []
+        for index, lowered in items:
+            own = fetches.get(index)
+            if own is not None:
+                instructions += [*([own] if own.step == index else []), PrefetchWait(index)]
+            # The next operator's array may be under way while this one runs.
+            instructions += [*early[index], *lowered]
+        return tuple(instructions)
+
+    def _fetches_of(self, call: KernelCall) -> Iterator[Prefetch]:
+        for argument in call.arguments:
+            if isinstance(argument, Work) and argument.copy_of and isinstance(argument.place, Fixed):
+                yield Prefetch(self._prefetches[call.step].begin, argument.place, argument.copy_of, argument.bytes)
 
     def _item(self, item: ScheduleItem) -> tuple[Instruction, ...]:
         if isinstance(item, Step):
@@ -288,10 +315,18 @@ class _Lowering:
         if isinstance(operand, Null):
             return Work(None)
         if isinstance(operand, ConstantArray):
-            return self._array(operand, step.op)
+            return self._fetched(step, position, self._array(operand, step.op))
         if not operand.bytes:
             return Work(None)
         return Work(self._fixed(self._storage.scratch[step.index, position]), operand.bytes)
+
+    def _fetched(self, step: Step, position: int, array: Work) -> Work:
+        """The array, where it is copied to the arena there."""
+        fetch = self._prefetches.get(step.index)
+        if fetch is None or fetch.operand != position or fetch.bytes < array.bytes:
+            return array
+        assert isinstance(array.place, Flash)
+        return replace(array, place=Fixed(fetch.offset), copy_of=array.place)
 
     def _array(self, array: ConstantArray, op: Op) -> Work:
         origin = op.origin

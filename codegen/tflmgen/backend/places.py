@@ -19,7 +19,6 @@ from tflmgen.ir import (
     ProgramFunction,
     Slot,
     Value,
-    walk_accesses,
 )
 
 NAME_LENGTH = 32
@@ -50,7 +49,7 @@ class Places:
         self._offsets: dict[tuple[Fixed, str], Offset] = {}
         self._names: set[str] = set()
         self._slots: dict[int, str] = {}
-        self._of_value = {a.value: a.place for f in program.functions for a in walk_accesses(f)}
+        self._of_value = {a.value: a.place for f in program.functions for a in f.accesses}
 
     @property
     def used(self) -> Mapping[str, ConstantArray]:
@@ -65,13 +64,18 @@ class Places:
         """C name of a constant array in flash."""
         return self._constants[name]
 
+    @property
+    def arrays(self) -> Iterator[tuple[str, ConstantArray]]:
+        """The arrays in flash that the text written so far uses, each with its C name."""
+        return ((self.constant(name), array) for name, array in self.used.items())
+
     def caption(self, name: str) -> str:
         """Comment of a constant in use."""
         return self._captions[name]
 
     def enter(self, function: ProgramFunction) -> Iterator[tuple[str, str]]:
         """Begins a function: yields the name and the initial address (as C) of each of its pointer slots."""
-        accesses = [a for a in walk_accesses(function) if isinstance(a.place, Slot)]
+        accesses = [a for a in function.accesses if isinstance(a.place, Slot)]
         first_accesses = [next((a for a in accesses if a.place == Slot(i)), None) for i in range(len(function.slots))]
         words = unique_identifiers(f"slot_{_word(a.value.name) if a else i}" for i, a in enumerate(first_accesses))
         self._slots = dict(enumerate(words))

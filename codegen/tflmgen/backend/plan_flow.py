@@ -10,6 +10,7 @@ from tflmgen.backend.plan_layers import layer_of, stage_memory
 from tflmgen.ir import (
     Assembly,
     Branch,
+    Fixed,
     Flash,
     Function,
     InputArgument,
@@ -21,6 +22,7 @@ from tflmgen.ir import (
     Op,
     OutputArgument,
     Place,
+    Prefetch,
     Program,
     RowStream,
     Transfer,
@@ -141,16 +143,24 @@ def stages_of(op: Op, selection: Selection, step: int, lines: Mapping[tuple[int,
 
 
 def overlaps_by_step(program: Program) -> dict[int, Json]:
-    """Step of a kernel call -> bytes that outputs and inputs share, and whether pixels are processed last to first."""
+    """Step of a kernel call -> bytes that outputs and inputs share, whether pixels are processed last to first, and
+    bytes of weights that are prefetched, if any."""
     return {
         instruction.step: {
             "overlapped_bytes": _overlapped(instruction),
             "backward": any(o.behind for o in instruction.overlaps),
+            **_fetched_bytes(instruction),
         }
         for function in program.functions
         for instruction in walk_instructions(function.body)
         if isinstance(instruction, KernelCall)
     }
+
+
+def _fetched_bytes(call: KernelCall) -> Json:
+    """{"fetched_bytes": number} of a call that reads arrays copied to the arena."""
+    fetched = sum(a.bytes for a in call.arguments if isinstance(a, Work) and a.copy_of is not None)
+    return {"fetched_bytes": fetched} if fetched else {}
 
 
 def _overlapped(call: KernelCall) -> int:
@@ -165,6 +175,26 @@ def _overlapped(call: KernelCall) -> int:
                     end = min(output_place.offset + output.access.bytes, source_place.offset + source.access.bytes)
                     common += max(0, end - max(output_place.offset, source_place.offset))
     return common
+
+
+def fetched_buffers(program: Program) -> Iterator[Json]:
+    """Bytes of the arena that hold prefetched weights, from the step in front of which the copy begins."""
+    fetches: dict[int, Prefetch] = {}
+    for instruction in (i for function in program.functions for i in walk_instructions(function.body)):
+        if isinstance(instruction, Prefetch):
+            fetches[instruction.destination.offset] = instruction
+        elif isinstance(instruction, KernelCall):
+            copied = [a.place for a in instruction.arguments if isinstance(a, Work) and a.copy_of]
+            for fetch in (fetches[place.offset] for place in copied if isinstance(place, Fixed)):
+                yield {
+                    "name": f"copy of {fetch.source.name}",
+                    "subgraph": instruction.origin.subgraph,
+                    "memory": "arena",
+                    "bytes": fetch.bytes,
+                    "offset": fetch.destination.offset,
+                    "ranges": [[fetch.step, instruction.step]],
+                    "tensors": [],
+                }
 
 
 def weights_by_step(program: Program, used: Mapping[str, int]) -> dict[int, int]:
@@ -186,7 +216,7 @@ def _places(instruction: Instruction) -> Iterator[Place | None]:
             if isinstance(argument, InputArgument | OutputArgument):
                 yield argument.access.place
             elif isinstance(argument, Work):
-                yield argument.place
+                yield argument.contents
         if instruction.rows is not None:
             yield from (a.place for call in instruction.rows.calls for a in call.arguments if isinstance(a, Work))
     elif isinstance(instruction, Assembly | Transfer):

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen import __version__
 from tflmgen.backend.c_library import Sources
 from tflmgen.backend.plan_flow import (
+    fetched_buffers,
     operand_steps,
     overlaps_by_step,
     stages_of,
@@ -16,9 +16,8 @@ from tflmgen.backend.plan_flow import (
     tensors_of,
     weights_by_step,
 )
-from tflmgen.backend.plan_layers import layer_of
-from tflmgen.backend.plan_macs import total_macs, with_file_macs
-from tflmgen.explore import Candidate
+from tflmgen.backend.plan_layers import layer_of, total_macs, with_file_macs
+from tflmgen.explore import PlanCandidate
 from tflmgen.ir import (
     STREAM_VARIANT,
     Access,
@@ -57,13 +56,14 @@ from tflmgen.memory import (
     runs,
     walk_items,
 )
+from tflmgen.version import VERSION
 
 Json = dict[str, Any]
 
 
 def plan_json(
     module: Module,
-    best: Candidate,
+    best: PlanCandidate,
     program: Program,
     sources: Sources,
     options: Mapping[str, Any],
@@ -77,7 +77,7 @@ def plan_json(
     plain = [_with_pieces(step, copied) for step in _steps(schedule, selection, sources)]
     steps = with_file_macs(plain, module.removed_macs)
     return {
-        "tflmgen": __version__,
+        "tflmgen": VERSION,
         "model": {"path": Path(module.path).name, "sha256": module.sha256},
         "options": dict(options),
         "notes": [*module.notes, *selection.notes],
@@ -91,7 +91,7 @@ def plan_json(
             "order_proved": best.order_proved,
         },
         "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
-        "buffers": list(_buffers(best, _subgraphs(module))),
+        "buffers": [*_buffers(best, _subgraphs(module)), *fetched_buffers(program)],
         "steps": [_with_flow(step, read, weights) | overlaps.get(step["index"], {}) for step in steps],
         "copies": list(_copies(storage)),
         "loops": list(_loops(schedule, program)),
@@ -109,7 +109,7 @@ def _steps_of(part: StagePart, steps: Iterable[Json]) -> list[int]:
     return [step["index"] for step in operators if part.holds(step["subgraph"], step["operator"])]
 
 
-def _buffers(best: Candidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
+def _buffers(best: PlanCandidate, subgraphs: Mapping[Value, int]) -> Iterator[Json]:
     for number, (buffer, offset) in enumerate(zip(best.storage.buffers, best.layout.offsets, strict=True)):
         yield {
             "name": buffer.name,

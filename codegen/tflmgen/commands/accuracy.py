@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.api import invoke_sets
-from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.actions import invoke_sets
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compare import ClassAccuracy, NumberAccuracy, class_accuracy, number_accuracy, predicted_classes
-from tflmgen.emulators import Vectors, column_of, labels_in, read_input_sets
 from tflmgen.errors import UsageError
-from tflmgen.frontend import class_labels
+from tflmgen.input_sets import Vectors, labels_of_samples, read_input_sets
 from tflmgen.ir import Port
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.options import BuildOptions
+from tflmgen.sources import class_labels
+from tflmgen.terminal import Column, Table, count
 
 Array = NDArray[Any]
 
@@ -37,23 +37,15 @@ class Scored:
     accuracy: ClassAccuracy | NumberAccuracy
 
 
-def accuracy_command(
-    models: Sequence[Path],
-    board: str,
-    inputs: Path,
-    labels_of: str,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
-) -> None:
+def accuracy_command(models: Sequence[PreparedModel], inputs: Path, labels_of: str) -> None:
     """Runs each model on the samples and compares the first output with the labels.
 
     labels_of  a .npy file, the name of an array in the .npz of the inputs, or a column of their .csv
     """
-    console = Console(output)
-    labels = labels_in(Path(labels_of)) if labels_of.endswith(".npy") else column_of(inputs, labels_of)
-    scored = [_scored(path, board, inputs, labels, options, session, console) for path in models]
-    names = _class_names(models[0], options)
+    console = models[0].console
+    labels = labels_of_samples(inputs, labels_of)
+    scored = [_scored(model, inputs, labels) for model in models]
+    names = _class_names(models[0].path, models[0].options)
     console.json({"inputs": inputs.name, "samples": len(labels), "models": [_json(model) for model in scored]})
     first = scored[0].accuracy
     if isinstance(first, NumberAccuracy):
@@ -70,22 +62,16 @@ def accuracy_command(
             console.table(_confusion(model.name, model.accuracy, names))
 
 
-def _scored(
-    path: Path,
-    board_name: str,
-    inputs: Path,
-    labels: Array,
-    options: BuildOptions,
-    session: SessionOptions,
-    console: Console,
-) -> Scored:
-    board = session_board(board_name, options, session)
-    planned = plan_session(path, board, options, session, console, inputs)
+def _scored(model: PreparedModel, inputs: Path, labels: Array) -> Scored:
+    path, session = model.path, model.session
+    planned = model.planned_to_run(inputs)
     signatures = planned.compilation.module.signatures
     vectors = read_input_sets(inputs, signatures, session.signature, False, planned.frozen.places, session.real)
     _check_count(inputs, vectors, labels)
     port = signatures[vectors.sets[0].signature].outputs[0]
-    outputs = [_real(result.outputs[0], port) for result in invoke_sets(planned, vectors, session, console).results]
+    outputs = [
+        _real(result.outputs[0], port) for result in invoke_sets(planned, vectors, session, model.console).results
+    ]
     if labels.dtype.kind in "iub" and labels.ndim == 1:
         return Scored(path.name, _classes(path, outputs, labels.astype(np.int64)))
     if any(not np.isfinite(array).all() for array in outputs):

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import (
-    GENERATED,
-    Supply,
-    bench_attached,
-    bench_inputs,
-    bench_sets,
-    check_countable,
-    energy_json,
-)
-from tflmgen.commands.bench_application import print_application
-from tflmgen.commands.bench_port import print_attached
-from tflmgen.commands.flash_table import print_flash
+from tflmgen.actions import GENERATED, Supply, bench_attached, bench_inputs, bench_sets, check_countable, energy_json
+from tflmgen.commands.bench_port import print_application, print_attached, print_flash
 from tflmgen.commands.hop_table import print_hops
-from tflmgen.commands.session_plan import plan_session, session_board
-from tflmgen.emulators import CycleModel, Cycles, set_caption
+from tflmgen.commands.prepared_model import PreparedModel
+from tflmgen.emulators import CycleModel, Cycles
 from tflmgen.errors import UsageError
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, check_writable, with_flash_of, write_whole
+from tflmgen.hardware import Board, with_flash_of
+from tflmgen.input_sets import set_caption
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import write_whole
 
 INVOKE = (
     Column("invoke"),
@@ -59,25 +51,23 @@ NOT_RUN = {
 
 
 def bench_command(
-    model: Path,
-    board_name: str,
+    prepared: PreparedModel,
     inputs: Path | None,
     report_path: Path | None,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
     supply: Supply | None,
     flash_of: str | None,
 ) -> None:
     """Counts one invoke per input set of `inputs`, or one with generated inputs.
 
     report_path  HTML page with the figures and the plan; supply: for an estimate of an application's energy
-    flash_of     board whose flash the second estimate of cycles is for; None: `board_name`
+    flash_of     board whose flash the second estimate of cycles is for; None: the model's
     """
-    console = Console(output)
-    board = with_flash_of(session_board(board_name, options, session), flash_of)
-    _check_usage(board, session, report_path, model, inputs)
-    planned = plan_session(model, board, options, session, console, inputs)
+    prepared = replace(prepared, board=with_flash_of(prepared.board, flash_of))
+    console, board, session = prepared.console, prepared.board, prepared.session
+    check_countable(board)
+    if report_path is not None and session.port is not None:
+        raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
+    planned = prepared.planned_to_run(inputs)
     vectors = bench_inputs(planned, inputs, session)
     if session.port is not None:
         attached, place = bench_attached(planned, vectors, inputs is None, session, console)
@@ -101,15 +91,6 @@ def _add_energy(figures: dict[str, Any], supply: Supply) -> None:
     if application is None or not application["duty"]:
         raise UsageError("--current needs an application with a period, and a core whose cycles are estimated")
     application["energy"] = energy_json(application, supply)
-
-
-def _check_usage(board: Board, session: SessionOptions, report_path: Path | None, *read: Path | None) -> None:
-    """Raises UsageError for options that don't go together, and where the report cannot be written."""
-    check_countable(board)
-    if report_path is not None:
-        check_writable(report_path, *read)
-    if report_path is not None and session.port is not None:
-        raise UsageError("--report shows instructions, which an emulator counts: leave --port out")
 
 
 def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: CycleModel) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tflmgen.hardware import HOST, Board, list_boards
 from tflmgen.options import OutputOptions
-from tflmgen.project import HOST, Board, ToolchainError, find_program, find_renode, list_boards
 from tflmgen.terminal import Column, Console, Table, readable
+from tflmgen.toolchain import ToolchainError, find_program, find_renode
 
 
 def boards_command(output: OutputOptions) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import typer
 
+from tflmgen.hardware import CORES, missing, new_board
 from tflmgen.options import NewBoardOptions, OutputOptions
-from tflmgen.project import CORES, missing, new_board
 from tflmgen.terminal import Console
 from tflmgen.user_files import parse_json
 

@@ -7,30 +7,29 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import plan_file, save_project
+from tflmgen.actions import save_project
 from tflmgen.applications import library_stem
 from tflmgen.commands.hop_table import hop_lines
-from tflmgen.options import BuildOptions, OutputOptions, command_line
-from tflmgen.project import PROJECT, Board, Firmware, board_for, check_folder, peak_operator, print_kept, state_bytes
+from tflmgen.commands.prepared_model import PreparedModel
+from tflmgen.hardware import Board
+from tflmgen.options import command_line
+from tflmgen.project import PROJECT, Firmware, check_folder, peak_operator, print_kept, state_bytes
 from tflmgen.proof import PROVED
-from tflmgen.report import dead_channel_lines, note_lines
+from tflmgen.report import dead_channel_lines, note_lines, time_words
 from tflmgen.terminal import Column, Console, Table, count, readable, share
 
 
-def build_command(
-    model: Path, board_name: str, directory: Path | None, compiled: bool, options: BuildOptions, output: OutputOptions
-) -> None:
+def build_command(prepared: PreparedModel, directory: Path | None, compiled: bool) -> None:
     """Writes the project to `directory`, by default ./MODEL-BOARD, and compiles it if `compiled`."""
-    console = Console(output)
-    board = board_for(board_name, options)
-    target = directory or Path(f"{library_stem(model, options)}-{board.id}")
+    console, board = prepared.console, prepared.board
+    target = directory or Path(f"{library_stem(prepared.path, prepared.options)}-{board.id}")
     check_folder(target, PROJECT)
-    built = save_project(plan_file(model, board, options, console), target, compiled, console)
+    built = save_project(prepared.planned(), target, compiled, console)
     console.json(built.plan)
     _report(console, built.plan, board, built.firmware)
     print_kept(console, target, built.kept_files)
     console.line(f"The plan in pictures: {target / 'report.html'}")
-    console.line(f"Wrote {target}. {_next_step(model, target, board, options, built.firmware)}")
+    console.line(f"Wrote {target}. {_next_step(prepared, target, built.firmware)}")
 
 
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
@@ -52,6 +51,8 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
         Column("", priority=2, min_width=32, wraps=True),
     )
     console.table(Table(title, columns, rows))
+    if time := time_words(plan):
+        console.line(f"An invoke takes {time}, estimated.")
     for line in dead_channel_lines(plan):
         console.line(line)
     for line in hop_lines(plan):
@@ -62,7 +63,7 @@ def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: F
 
 
 def _firmware_rows(sizes: Mapping[str, Any], board: Board, firmware: Firmware) -> Iterator[tuple[str, ...]]:
-    """What the compiled firmware takes; sizes: plan.json's `firmware`."""
+    """Table rows of the compiled firmware's memory; sizes: plan.json's `firmware`."""
     ram, flash = (0, 0) if board.is_host else (board.ram_bytes, board.flash_bytes)
     code, stack = sizes["code_bytes"], sizes["stack_worst_case"]
     yield _row("code", code, board.bytes_for("code"), "of the model: no weights, no firmware around")
@@ -92,8 +93,9 @@ def _arena_note(plan: Mapping[str, Any]) -> str:
     return f"{optimal}; fullest at {peak}" if peak else optimal
 
 
-def _next_step(model: Path, target: Path, board: Board, options: BuildOptions, firmware: Firmware | None) -> str:
+def _next_step(prepared: PreparedModel, target: Path, firmware: Firmware | None) -> str:
     """The command that tests this build, with a lead-in."""
+    model, board, options = prepared.path, prepared.board, prepared.options
     if firmware is None:
         return f"Compile it with: {shlex.join(['pio', 'run', '-d', str(target)])}"
     if board.is_host or board.has_emulator:

@@ -6,25 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tflmgen.api import ConvertedPort as Port
-from tflmgen.api import converted, ports_of, proof_json, proof_lines
+from tflmgen.actions import converted
+from tflmgen.commands.conversion_results import ConvertedPort as Port
+from tflmgen.commands.conversion_results import ports_of, proof_json, proof_lines
 from tflmgen.conversion import TensorFlowSource, convert_lowered, tensorflow_source
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.frontend import (
-    CIRCLE,
-    Model,
-    Tensor,
-    file_of_source,
-    is_tflite,
-    read_source,
-    source_types,
-    stem_of_source,
-    write_model,
-)
+from tflmgen.frontend.onnx import file_of_source, stem_of_source
+from tflmgen.frontend.tflite import FileTensor, Model, write_model
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
-from tflmgen.project import check_writable, write_whole
-from tflmgen.source_proof import keep_verdict
+from tflmgen.sources import CIRCLE, is_tflite, keep_verdict, read_source, source_types
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import check_writable, write_whole
 
 PORTS = (
     Column("role"),
@@ -133,7 +125,7 @@ def _circle_ports(model: Model) -> tuple[list[Port], list[Port]]:
     return sides[0], sides[1]
 
 
-def _dims(tensor: Tensor) -> str:
+def _dims(tensor: FileTensor) -> str:
     return ",".join(map(str, tensor.shape))
 
 
@@ -142,7 +134,7 @@ def _print_ports(console: Console, name: str, inputs: Sequence[Port], outputs: S
     console.table(Table(f"{name} as a .tflite file", PORTS, rows))
 
 
-def _port(name: str, source_type: str, tensors: Sequence[Tensor], places: Mapping[str, int]) -> Port:
+def _port(name: str, source_type: str, tensors: Sequence[FileTensor], places: Mapping[str, int]) -> Port:
     tensor = tensors[places[name]] if name in places else None
     return {
         "name": name,

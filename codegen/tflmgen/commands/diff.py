@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import (
+from tflmgen.commands.build_diff import (
     BuildDiff,
     BuildFigures,
     Change,
@@ -15,14 +15,13 @@ from tflmgen.api import (
     compare_builds,
     figures_of_plan,
     parse_allowances,
-    plan_file,
     read_build,
 )
-from tflmgen.commands.convert_first import prepared
+from tflmgen.commands.prepared_model import prepared_model
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, DiffOptions, OutputOptions
-from tflmgen.project import check_writable, load_board, write_whole
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import write_whole
 
 COLUMNS = (
     Column("", min_width=20),
@@ -46,8 +45,6 @@ def diff_command(old_path: Path, new_path: Path, choices: DiffOptions, output: O
     before, after = choices.old_outputs, choices.new_outputs
     if (before is None) != (after is None):
         raise UsageError("--old-outputs and --new-outputs are compared with each other: give both, or none")
-    if markdown is not None:
-        check_writable(markdown)
     both = None if before is None or after is None else (before, after)
     old, new = (_figures(path, choices.board, console) for path in (old_path, new_path))
     diff = compare_builds(old, new, allowances, both, choices.max_error)
@@ -75,8 +72,7 @@ def _figures(path: Path, board: str | None, console: Console) -> BuildFigures:
         )
     if board is None:
         return read_build(path)
-    planned, options = prepared(path, BuildOptions(), console.options, board)
-    return figures_of_plan(plan_file(planned, load_board(board), options, console, must_fit=False).plan)
+    return figures_of_plan(prepared_model([path], board, BuildOptions(), console.options).planned(must_fit=False).plan)
 
 
 def _title(diff: BuildDiff) -> str:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tflmgen.api import check_export, export_library, plan_file
+from tflmgen.actions import check_export, export_library
 from tflmgen.applications import library_stem
-from tflmgen.options import BuildOptions, Format, OutputOptions
-from tflmgen.project import board_for, next_step, print_kept, state_bytes
+from tflmgen.commands.prepared_model import PreparedModel
+from tflmgen.options import Format
+from tflmgen.project import next_step, print_kept, state_bytes
 from tflmgen.report import note_lines
-from tflmgen.terminal import Console, readable
+from tflmgen.terminal import readable
 
 
-def export_command(
-    model: Path, board_name: str, form: Format, directory: Path | None, options: BuildOptions, output: OutputOptions
-) -> None:
+def export_command(prepared: PreparedModel, form: Format, directory: Path | None) -> None:
     """Writes the model's library to `directory`, by default ./MODEL-FORMAT."""
-    console = Console(output)
-    board = board_for(board_name, options)
-    target = directory or Path(f"{library_stem(model, options)}-{form.value}")
+    console, board, options = prepared.console, prepared.board, prepared.options
+    target = directory or Path(f"{library_stem(prepared.path, options)}-{form.value}")
     check_export(board, form, options, target)
-    planned = plan_file(model, board, options, console, must_fit=False)
+    planned = prepared.planned(must_fit=False)
     files, kept_files = export_library(planned, form, target)
     plan = planned.plan
     state = state_bytes(plan)

@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import BoardFit, fit_boards, named_boards
+from tflmgen.actions import BoardFit, fit_boards, named_boards
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, readable, three_digits
+from tflmgen.user_files import write_whole
 
 COLUMNS = (
     Column("board", min_width=14),
@@ -30,8 +30,6 @@ COLUMNS = (
 def fit_command(model: Path, boards: str, csv_path: Path | None, options: BuildOptions, output: OutputOptions) -> None:
     """Prints a row per board: whether the model fits, and what it takes."""
     console = Console(output)
-    if csv_path is not None:
-        check_writable(csv_path)
     chosen = named_boards(boards, options)
     if not chosen:
         raise UsageError(f"--boards {boards!r} names none: all, or names with commas between")

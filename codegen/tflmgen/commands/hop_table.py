@@ -1,4 +1,4 @@
-"""What a hop of sliding windows computes: a table for people, from plan.json."""
+"""Work of a hop of sliding windows: a table for people, from plan.json."""
 
 from __future__ import annotations
 

@@ -6,16 +6,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import plan_file
 from tflmgen.applications import read_program
 from tflmgen.commands.hop_table import print_hops
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compiler import Compilation
-from tflmgen.frontend import SubGraph, Tensor
+from tflmgen.frontend.tflite import FileTensor, SubGraph
 from tflmgen.ir import BlockQuantization, Quantization, module_json, module_text
-from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.project import board_for, check_writable, write_whole
 from tflmgen.report import dead_channel_lines, note_lines, report_html
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import write_whole
 
 OPERATORS = (
     Column("#", numeric=True),
@@ -53,24 +52,19 @@ REMOVED = (
 )
 
 
-def inspect_command(
-    path: Path, board_name: str, dump_graph: bool, report: Path | None, options: BuildOptions, output: OutputOptions
-) -> None:
+def inspect_command(prepared: PreparedModel, dump_graph: bool, report: Path | None) -> None:
     """Prints the contents of the file and its plan; with `dump_graph` the graph after the passes instead.
 
     The contents come first, so that they are shown even if an operator is not supported.
 
     report  HTML page with the plan; None: none is written
     """
-    console = Console(output)
-    board = board_for(board_name, options)
-    if report is not None:
-        check_writable(report)
-    subgraphs = read_program(path, options).subgraphs
+    console, board, path = prepared.console, prepared.board, prepared.path
+    subgraphs = read_program(path, prepared.options).subgraphs
     if not dump_graph:
         for graph in subgraphs:
             _print_subgraph(console, graph)
-    compilation = plan_file(path, board, options, console, must_fit=False).compilation
+    compilation = prepared.planned(must_fit=False).compilation
     if dump_graph:
         console.line(module_text(compilation.module).rstrip())
     else:
@@ -161,13 +155,13 @@ def _types(graph: SubGraph, tensors: Iterable[int]) -> str:
     return ", ".join(f"{i}:{_type(graph.tensors[i])}" if i >= 0 else "-" for i in tensors)
 
 
-def _type(tensor: Tensor) -> str:
+def _type(tensor: FileTensor) -> str:
     signature = tensor.shape_signature
     shape = signature if signature and len(signature) == len(tensor.shape) else tensor.shape
     return f"{tensor.type_name}[{','.join(map(str, shape))}]"
 
 
-def _role(tensor: Tensor, role: str) -> str:
+def _role(tensor: FileTensor, role: str) -> str:
     if tensor.data is not None:
         return f"constant, {count(len(tensor.data))} bytes"
     return "variable" if tensor.is_variable else role

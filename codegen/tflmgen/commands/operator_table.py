@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import BUILTIN_OPERATORS, CONTROL_FLOW, CUSTOM, LAYERS
+from tflmgen.frontend import LAYERS
+from tflmgen.frontend.model_graph import CONTROL_FLOW
+from tflmgen.frontend.tflite import BUILTIN_OPERATORS, CUSTOM
 from tflmgen.ir import DType
-from tflmgen.kernels import ANY, Operator, Signature, Types, accepted_types, reference_runtimes
+from tflmgen.kernels import ANY, AcceptedTypes, OperatorSpec, Types, accepted_types, reference_runtimes
 
 CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
 """Operators without a kernel that become C control flow."""
@@ -34,7 +36,7 @@ class OperatorRow:
     """
 
     name: str
-    signatures: tuple[Signature, ...]
+    signatures: tuple[AcceptedTypes, ...]
     references: Mapping[DType, str]
     rules: tuple[str, ...]
     fault: str = ""
@@ -50,13 +52,13 @@ class OperatorRow:
         return any(runtimes.startswith("TFLM") for runtimes in self.references.values())
 
 
-def operator_rows(operators: Iterable[Operator]) -> list[OperatorRow]:
+def operator_rows(operators: Iterable[OperatorSpec]) -> list[OperatorRow]:
     """Rows of the operators that files may contain, builtin ones first, by name. Internal operators have none."""
     rows = [_row(o) for o in operators if o.name in BUILTIN_OPERATORS or o.name.startswith(CUSTOM)]
     return sorted(rows, key=lambda row: (row.is_custom, row.name))
 
 
-def _row(operator: Operator) -> OperatorRow:
+def _row(operator: OperatorSpec) -> OperatorRow:
     signatures = accepted_types(operator)
     types = main_types(signatures)
     name = operator.name
@@ -65,21 +67,21 @@ def _row(operator: Operator) -> OperatorRow:
     return OperatorRow(name, signatures, references, rules, operator.fault)
 
 
-def main_operand(signatures: tuple[Signature, ...]) -> int:
+def main_operand(signatures: tuple[AcceptedTypes, ...]) -> int:
     """Index of the operand that decides on the kernel: the one with most element types. Outputs follow the inputs."""
     rows = [(*s.inputs, *s.outputs) for s in signatures]
     kinds = [frozenset[DType | None]().union(*column) - {None} for column in zip(*rows, strict=True)]
     return max(range(len(kinds)), key=lambda i: (len(kinds[i]), -i))
 
 
-def main_types(signatures: tuple[Signature, ...]) -> tuple[DType, ...]:
+def main_types(signatures: tuple[AcceptedTypes, ...]) -> tuple[DType, ...]:
     """The element types of the main operand."""
     operand = main_operand(signatures)
     present = {t for s in signatures for t in (*s.inputs, *s.outputs)[operand]}
     return tuple(t for t in DType if t in present)
 
 
-def type_lines(signatures: tuple[Signature, ...]) -> list[str]:
+def type_lines(signatures: tuple[AcceptedTypes, ...]) -> list[str]:
     """Signatures as text. Signatures that differ only in one common type share a line, with T for that type."""
     rows = [(s, _common_type(s)) for s in signatures]
     matches = [[types - {None} == {t} for types in (*s.inputs, *s.outputs)] for s, t in rows if t is not None]
@@ -88,7 +90,7 @@ def type_lines(signatures: tuple[Signature, ...]) -> list[str]:
     return min((_lines(rows, places) for places in (every_place, common_places)), key=len)
 
 
-def _lines(rows: list[tuple[Signature, DType | None]], places: list[bool]) -> list[str]:
+def _lines(rows: list[tuple[AcceptedTypes, DType | None]], places: list[bool]) -> list[str]:
     """Lines of the signatures after T has replaced the common type at the operands marked in `places`."""
     groups: dict[str, list[DType]] = {}
     for signature, common in rows:
@@ -100,7 +102,7 @@ def _lines(rows: list[tuple[Signature, DType | None]], places: list[bool]) -> li
     return [_with_type_list(line, types) for line, types in groups.items()]
 
 
-def _common_type(signature: Signature) -> DType | None:
+def _common_type(signature: AcceptedTypes) -> DType | None:
     """Type of the first output if it has only one and at least one input has the same; else None."""
     (first, *others) = signature.outputs[0]
     if others or first is None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.commands.operator_aliases import matches, spelled
 from tflmgen.commands.operator_table import OperatorRow, operator_rows, type_lines
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import DType
@@ -14,6 +13,37 @@ from tflmgen.kernels import ANY, OPERATORS, Types
 from tflmgen.options import OutputOptions
 from tflmgen.plugins import installed_names, load_operators
 from tflmgen.terminal import Column, Console, Table
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "BATCHNORMALIZATION": ("MUL", "ADD"),
+    "CLIP": ("MAXIMUM", "MINIMUM", "RELU6"),
+    "CONVTRANSPOSE": ("TRANSPOSE_CONV",),
+    "DENSE": ("FULLY_CONNECTED",),
+    "FLATTEN": ("RESHAPE",),
+    "GEMM": ("FULLY_CONNECTED",),
+    "GLOBALAVERAGEPOOL": ("MEAN",),
+    "GLOBALMAXPOOL": ("REDUCE_MAX",),
+    "LAYERNORMALIZATION": ("MEAN", "SQUARED_DIFFERENCE", "RSQRT", "MUL", "ADD"),
+    "LINEAR": ("FULLY_CONNECTED",),
+    "MATMUL": ("BATCH_MATMUL", "FULLY_CONNECTED"),
+    "REDUCEMEAN": ("MEAN",),
+    "REDUCESUM": ("SUM",),
+    "SIGMOID": ("LOGISTIC",),
+    "SWISH": ("LOGISTIC", "MUL"),
+    "UPSAMPLE": ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+}
+"""A name without underscores, in capitals -> operators."""
+
+
+def spelled(name: str) -> str:
+    """The name as names are compared: Conv2D is CONV_2D."""
+    return name.upper().replace("_", "")
+
+
+def matches(name: str, operator: str) -> bool:
+    """Whether the operator's name contains this one, or the operator is what another framework's name becomes."""
+    return spelled(name) in spelled(operator) or operator in ALIASES.get(spelled(name), ())
+
 
 RULES = (Column(), Column(min_width=40, wraps=True))
 COMPARED = (Column("element type"), Column("reference", min_width=24, wraps=True))

@@ -24,8 +24,20 @@ where neither takes the type, and the operator's definition says what comes out.
 Micro has a kernel that loses bits, is wrong or sums in another order.
 
 {control} are compiled without kernels: they become C's own control flow, calls, or nothing. {variables} become the
-model's state, {split_up} two layers of one direction each. [Custom operators](custom-operators.md) come from plug-ins;
-any other operator is refused by name.
+model's state, {split_up} two layers of one direction each. `RFFT2D` of single rows, `COMPLEX_ABS`, `REAL` and `IMAG`
+are computed on pairs of floats, `DENSIFY` when the file is read; `STABLEHLO_ADD`,
+`STABLEHLO_MULTIPLY`, `STABLEHLO_MAXIMUM`, `STABLEHLO_MINIMUM` and `STABLEHLO_PAD` become TFLite's operators.
+
+Quantised uint8 networks, as TensorFlow 1 made them, are read as int8 ones, codes and zero points 128 less: layers,
+pools, arithmetic, activations and comparisons. Weights keep their zero points where the rest does not fit into int8 (in
+convolutions and FULLY_CONNECTED). The results are those of LiteRT's uint8 kernels bit for bit; of `RESIZE_BILINEAR` and
+`L2_NORMALIZATION`, which round like those of int8, at most one step away; `DIV` is as exact as that of int8.
+
+Random numbers are TensorFlow's for the same seeds; both of them 0 are seeds like others here. The generator is a part
+of the model's state: it is saved with it, and `NAME_reset()` begins the same numbers again.
+
+[Custom operators](custom-operators.md) come from
+plug-ins; any other operator is refused by name.
 
 ## Types
 

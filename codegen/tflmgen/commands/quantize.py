@@ -8,24 +8,63 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import (
-    Costs,
-    board_of,
-    measured_costs,
-    operators_in_float,
-    quantization_json,
-    quantization_lines,
-    quantization_warnings,
-    quantize_to,
-)
+from tflmgen.actions import operators_in_float, quantization_warnings
+from tflmgen.api import quantize_to
 from tflmgen.applications import is_application
+from tflmgen.commands.quantization_results import quantization_json, quantization_lines
+from tflmgen.emulators import check_session_options, run_sets, running
 from tflmgen.errors import UsageError
-from tflmgen.frontend import file_of_source, is_tflite, read_source, stem_of_source, write_model
-from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SourceOptions
-from tflmgen.project import check_writable, write_whole
-from tflmgen.quantize import QuantizedFile, quantize_file
+from tflmgen.frontend.onnx import file_of_source, stem_of_source
+from tflmgen.frontend.tflite import write_model
+from tflmgen.hardware import Board, load_board
+from tflmgen.input_sets import Vectors
+from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SessionOptions, SourceOptions
+from tflmgen.project import compile_for, require_compiler
+from tflmgen.quantize import QuantizedFile, quantize_file, with_types
 from tflmgen.report import quantization_html
+from tflmgen.sources import is_tflite, read_source
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import check_writable, write_whole
+
+Costs = dict[str, Any]
+
+_COUNTED_SETS = 8
+"""Input sets whose instructions are averaged: branches and trip counts depend on the input."""
+
+
+def board_of(name: str | None) -> Board | None:
+    """The board to measure on; its compiler must be installed."""
+    if name is None:
+        return None
+    board = load_board(name)
+    check_session_options(board, SessionOptions())
+    require_compiler(board)
+    return board
+
+
+def measured_costs(
+    before: Path, after: Path, board: Board, held_out: Vectors, source: SourceOptions, console: Console
+) -> Costs:
+    """Costs of both files on the board, instructions on average over the first sets; `source` is for `before`."""
+    read = BuildOptions(shape=source.shape, constant=source.constant, nhwc_inputs=source.nhwc_inputs)
+    own, emulator = _costs(before, read, board, held_out, console)
+    quantized, _ = _costs(after, BuildOptions(), board, held_out, console)
+    return {"id": board.id, "emulator": emulator, "before": own, "after": quantized}
+
+
+def _costs(model: Path, options: BuildOptions, board: Board, held_out: Vectors, console: Console) -> tuple[Costs, str]:
+    compilation = compile_for(model, board, options)
+    plan, signatures = compilation.plan, compilation.module.signatures
+    sets = [with_types(s, signatures[s.signature]) for s in held_out.sets[:_COUNTED_SETS]]
+    with running(compilation, board, options, SessionOptions(), console, count=not board.is_host) as run:
+        results = run_sets(run.session, signatures, sets, held_out.stateful)
+        firmware, emulator = run.firmware, run.session.emulator
+    flash = firmware.text + firmware.data if firmware else plan["weights"]["bytes"]
+    ram = plan["arena"]["bytes"] + compilation.program.state_bytes
+    counts = [result.invocation.instructions for result in results]
+    known = [count for count in counts if count is not None]
+    return {"flash": flash, "ram": ram, "instructions": round(sum(known) / len(known)) if known else None}, emulator
+
 
 OUTPUTS = (
     Column("output", min_width=16),
@@ -56,9 +95,7 @@ def quantize_command(
     console = Console(output)
     _check_model(model)
     path = target or Path(f"{stem_of_source(model)}-{choices.activations.value}.tflite")
-    for written in (path, choices.report):
-        if written is not None:
-            check_writable(written, file_of_source(model), calibration)
+    check_writable(path, file_of_source(model), calibration)
     board = board_of(choices.board)
     with console.progress(f"Quantising {model.name}") as progress:
         result = quantize_file(model, calibration, choices, signature, progress, source)
@@ -119,7 +156,7 @@ def quantize_first(
         console.line(line)
     console.warnings(quantization_warnings(result))
     console.line(f"Wrote {path}.")
-    return path, replace(options, quantize=None, shape=None, constant=None, nhwc_inputs=False)
+    return path, replace(options.without_source, quantize=None)
 
 
 def _cost_rows(costs: Costs) -> list[tuple[str, ...]]:

@@ -6,48 +6,34 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import invoke_sets
+from tflmgen.actions import invoke_sets
 from tflmgen.applications import is_application
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.commands.run_application import run_application_command
-from tflmgen.commands.session_plan import plan_session, session_board
-from tflmgen.emulators import Result, VectorSet, read_input_sets, write_outputs
+from tflmgen.emulators import Result
 from tflmgen.errors import UsageError
-from tflmgen.ir import Signature
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import check_writable
-from tflmgen.terminal import Console, count
+from tflmgen.input_sets import VectorSet, read_input_sets, write_outputs
+from tflmgen.ir import EntryPoint
+from tflmgen.terminal import count
 
 
-def run_command(
-    model: Path,
-    board_name: str,
-    inputs: Path,
-    outputs: Path | None,
-    report: Path | None,
-    options: BuildOptions,
-    session_options: SessionOptions,
-    output: OutputOptions,
-) -> None:
+def run_command(prepared: PreparedModel, inputs: Path, outputs: Path | None, report: Path | None) -> None:
     """Runs each input set of the file `inputs` and writes the outputs to `outputs` (.npz); of applications a timeline.
 
     report: an application's HTML page. Raises UsageError where a model has no `outputs`, or a `report`.
     """
-    if is_application(model) and not options.also:
-        run_application_command(model, board_name, inputs, outputs, report, options, session_options, output)
+    console, board, model, session = prepared.console, prepared.board, prepared.path, prepared.session
+    if is_application(model) and not prepared.options.also:
+        run_application_command(prepared, inputs, outputs, report)
         return
     if report is not None:
         raise UsageError("run --report is for an application (.toml): inspect and bench have --report for models")
     if outputs is None:
         raise UsageError("run needs --outputs OUT.npz; only an application (.toml) prints what it decides")
-    console = Console(output)
-    board = session_board(board_name, options, session_options)
-    check_writable(outputs)
-    planned = plan_session(model, board, options, session_options, console, inputs)
+    planned = prepared.planned_to_run(inputs)
     signatures = planned.compilation.module.signatures
-    vectors = read_input_sets(
-        inputs, signatures, session_options.signature, False, planned.frozen.places, session_options.real
-    )
-    ran = invoke_sets(planned, vectors, session_options, console)
+    vectors = read_input_sets(inputs, signatures, session.signature, False, planned.frozen.places, session.real)
+    ran = invoke_sets(planned, vectors, session, console)
     write_outputs(outputs, vectors, signatures, [result.outputs for result in ran.results])
     sets = [_set_json(*pair, signatures) for pair in zip(vectors.sets, ran.results, strict=True)]
     about = {"model": model.name, "board": board.id, "emulator": ran.emulator, "notes": list(ran.notes)}
@@ -59,7 +45,7 @@ def run_command(
     console.line(f"Ran {len(sets)} set{'s' * (len(sets) != 1)} on {device}. Wrote {outputs}")
 
 
-def _set_json(vector_set: VectorSet, result: Result, signatures: Sequence[Signature]) -> dict[str, Any]:
+def _set_json(vector_set: VectorSet, result: Result, signatures: Sequence[EntryPoint]) -> dict[str, Any]:
     return {
         "label": vector_set.label,
         "signature": signatures[vector_set.signature].key,

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import ApplicationRun, Stream, run_application
 from tflmgen.applications import Event, StageRuns
-from tflmgen.commands.score_series import score_series
-from tflmgen.commands.session_plan import plan_session, session_board
-from tflmgen.emulators import Vectors, write_outputs
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import check_writable, write_whole
+from tflmgen.commands.application_run import ApplicationRun, InputStream, run_application, score_series
+from tflmgen.commands.prepared_model import PreparedModel
+from tflmgen.input_sets import Vectors, write_outputs
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import write_whole
 
 EVENTS = (
     Column("time", numeric=True),
@@ -25,27 +23,14 @@ EVENTS = (
 STAGES = (Column("stage", min_width=8), Column("ran", numeric=True), Column("%", numeric=True))
 
 
-def run_application_command(
-    model: Path,
-    board_name: str,
-    inputs: Path,
-    outputs: Path | None,
-    report: Path | None,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
-) -> None:
+def run_application_command(prepared: PreparedModel, inputs: Path, outputs: Path | None, report: Path | None) -> None:
     """Runs the application on a file of samples, or each file of a folder, and prints a timeline of each.
 
     report: an HTML page of the plan, with scores over time.
     """
-    console = Console(output)
-    board = session_board(board_name, options, session)
-    for written_path in (outputs, report):
-        if written_path is not None:
-            check_writable(written_path)
-    planned = plan_session(model, board, options, session, console, inputs)
-    ran = run_application(planned, inputs, session, console)
+    console, board, model = prepared.console, prepared.board, prepared.path
+    planned = prepared.planned_to_run(inputs)
+    ran = run_application(planned, inputs, prepared.session, console)
     signatures = planned.compilation.module.signatures
     if report is not None:
         page = report_html(planned.plan, board, scores=score_series(ran, signatures[0].outputs))
@@ -88,7 +73,7 @@ def event_json(event: Event, period: float | None) -> dict[str, Any]:
     }
 
 
-def _stream_json(stream: Stream, period: float | None) -> dict[str, Any]:
+def _stream_json(stream: InputStream, period: float | None) -> dict[str, Any]:
     timeline = stream.timeline
     return {
         "file": stream.file,
@@ -105,7 +90,7 @@ def time_text(call: int, period: float | None) -> str:
     return "" if seconds is None else f"{seconds:.3f} s"
 
 
-def _print(console: Console, ran: ApplicationRun, stream: Stream) -> None:
+def _print(console: Console, ran: ApplicationRun, stream: InputStream) -> None:
     timeline = stream.timeline
     rows = [(time_text(e.call, ran.period), count(e.call), e.stage, e.text) for e in timeline.events]
     if rows:

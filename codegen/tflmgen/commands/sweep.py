@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import named_boards
+from tflmgen.actions import named_boards
 from tflmgen.errors import UsageError
 from tflmgen.options import BuildOptions, OutputOptions, SweepOptions
-from tflmgen.project import check_writable
 from tflmgen.sweep import (
     Limits,
     Row,
@@ -45,8 +44,6 @@ def sweep_command(sources: Sequence[Path], results: str, choices: SweepOptions, 
     """Computes the rows that the results lack, and prints the Pareto front of all."""
     console = Console(output)
     limits = Limits(choices.timeout, _bytes(choices.memory))
-    if choices.report is not None:
-        check_writable(choices.report)
     space = read_space(sources)
     tasks = list(tasks_of(space.candidates, _boards(space, choices), _options(space, choices), choices.measure))
     if not tasks:

@@ -6,31 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import Check, Comparison, MismatchError, compare_outputs
-from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.actions import Check, MismatchError, OutputComparison, compare_outputs
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compare import Case, Reference, Tolerance, junit_xml
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, check_writable, write_whole
+from tflmgen.hardware import Board
 from tflmgen.terminal import Column, Console, Table
+from tflmgen.user_files import write_whole
 
 
-def test_command(
-    model: Path,
-    board_name: str,
-    vectors_path: Path | None,
-    tolerance: Tolerance,
-    junit: Path | None,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
-) -> None:
+def test_command(prepared: PreparedModel, vectors_path: Path | None, tolerance: Tolerance, junit: Path | None) -> None:
     """Compares the firmware's outputs with the references. Raises MismatchError (exit code 1) if one differs."""
-    console = Console(output)
-    board = session_board(board_name, options, session)
-    if junit is not None:
-        check_writable(junit)
-    planned = plan_session(model, board, options, session, console, vectors_path)
-    compared = compare_outputs(planned, vectors_path, tolerance, session, console)
+    console, board, model = prepared.console, prepared.board, prepared.path
+    planned = prepared.planned_to_run(vectors_path)
+    compared = compare_outputs(planned, vectors_path, tolerance, prepared.session, console)
     _report(console, model, board, compared)
     if junit is not None:
         write_whole(junit, _junit(model, board, compared))
@@ -38,7 +26,7 @@ def test_command(
         raise MismatchError(f"{model}: FAILED: {len(compared.wrong)} of {len(compared.checks)} outputs differ")
 
 
-def _report(console: Console, model: Path, board: Board, compared: Comparison) -> None:
+def _report(console: Console, model: Path, board: Board, compared: OutputComparison) -> None:
     checks, references, ran = compared.checks, compared.references, compared.invokes
     console.json(
         {
@@ -102,7 +90,7 @@ def _check_json(check: Check) -> dict[str, Any]:
     }
 
 
-def _junit(model: Path, board: Board, compared: Comparison) -> bytes:
+def _junit(model: Path, board: Board, compared: OutputComparison) -> bytes:
     cases = [
         Case(
             f"set {check.set}, output {check.output} against {check.reference}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import ApplicationRun, MismatchError, run_application
+from tflmgen.actions import MismatchError
 from tflmgen.applications import (
     SCORES,
     Application,
@@ -21,13 +21,13 @@ from tflmgen.applications import (
     smoothed_scores,
     smoothing_stages,
 )
+from tflmgen.commands.application_run import ApplicationRun, run_application
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.commands.run_application import event_json, seconds_of, time_text
-from tflmgen.commands.session_plan import plan_session, session_board
 from tflmgen.compare import Case, junit_xml
 from tflmgen.errors import UsageError
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import check_writable, write_whole
 from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import write_whole
 
 DECISIONS = (
     Column("file", priority=2),
@@ -54,34 +54,23 @@ Swept = dict[str, list[ThresholdErrors]]
 
 
 def decisions_command(
-    model: Path,
-    board_name: str,
-    inputs: Path,
-    expected: Path,
-    thresholds: bool,
-    junit: Path | None,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
+    prepared: PreparedModel, inputs: Path, expected: Path, thresholds: bool, junit: Path | None
 ) -> None:
     """Compares decisions on the files of `inputs` with those expected. Raises MismatchError if one differs.
 
     thresholds: also counts wrong decisions of smoothing stages at other thresholds than the file's.
     """
-    console = Console(output)
-    if not is_application(model) or options.also:
+    console, board, model = prepared.console, prepared.board, prepared.path
+    if not is_application(model) or prepared.options.also:
         raise UsageError("--expect is for an application (.toml)")
     app = read_application(model)
     expectations = read_expectations(expected, app)
     if app.period is None:
         raise UsageError(f'{model}: --expect needs the time between calls: period = "10 ms" of an input')
-    board = session_board(board_name, options, session)
-    if junit is not None:
-        check_writable(junit)
-    planned = plan_session(model, board, options, session, console, inputs)
+    planned = prepared.planned_to_run(inputs)
     outputs = [port.name for port in planned.compilation.module.signatures[0].outputs]
     stages = _smoothing(app, expectations, outputs) if thresholds else []
-    ran = run_application(planned, inputs, session, console)
+    ran = run_application(planned, inputs, prepared.session, console)
     checked = _checked(expectations, ran, app.period)
     _report(console, model, board.id, ran, checked, _swept(stages, expectations, ran, app.period))
     if junit is not None:

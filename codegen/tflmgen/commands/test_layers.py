@@ -5,35 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tflmgen.api import LayerCheck, LayerComparison, MismatchError, check_static, compare_layers
-from tflmgen.commands.session_plan import plan_session, session_board
+from tflmgen.actions import MismatchError
+from tflmgen.commands.layer_comparison import LayerCheck, LayerComparison, check_static, compare_layers
+from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compare import TFLM, Case, Tolerance, junit_xml
 from tflmgen.errors import UsageError
-from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
-from tflmgen.project import Board, check_writable, write_whole
+from tflmgen.hardware import Board
 from tflmgen.terminal import Column, Console, Table
+from tflmgen.user_files import write_whole
 
 
 def layers_command(
-    model: Path,
-    board_name: str,
-    vectors_path: Path | None,
-    tolerance: Tolerance,
-    junit: Path | None,
-    options: BuildOptions,
-    session: SessionOptions,
-    output: OutputOptions,
+    prepared: PreparedModel, vectors_path: Path | None, tolerance: Tolerance, junit: Path | None
 ) -> None:
     """Compares each operator's output with a reference. Raises MismatchError (exit code 1) if one differs."""
-    console = Console(output)
-    board = session_board(board_name, options, session)
+    console, board, model, session = prepared.console, prepared.board, prepared.path, prepared.session
     if session.port is not None:
         raise UsageError(
             "--layers needs a firmware of its own, which the board at --port doesn't run: leave --port out"
         )
-    if junit is not None:
-        check_writable(junit)
-    planned = plan_session(model, board, options, session, console)
+    planned = prepared.planned_to_run()
     check_static(model, planned.compilation)
     compared = compare_layers(planned, vectors_path, tolerance, session, console)
     _report(console, model, board, compared)

@@ -5,8 +5,8 @@ Decided here: tolerances; integers must be equal, floats within the user's limit
 """
 
 from tflmgen.compare.intermediate_values import (
+    ComparedValue,
     Expected,
-    Layer,
     LayerDifference,
     comparable_pairs,
     first_difference,
@@ -32,9 +32,9 @@ __all__ = [
     "VECTORS",
     "Case",
     "ClassAccuracy",
+    "ComparedValue",
     "Difference",
     "Expected",
-    "Layer",
     "LayerDifference",
     "NoReferenceError",
     "NumberAccuracy",

@@ -51,7 +51,7 @@ class LayersError(TflmgenError):
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ComparedValue:
     """One output of one execution of an operator.
 
     iterations  iteration of each enclosing loop, from 0
@@ -74,7 +74,7 @@ class Layer:
 
     @property
     def key(self) -> tuple[int, int, str, tuple[int, ...]]:
-        """What tells a value from all others of a run: subgraph, operator, tensor, and iterations of loops around
+        """Identity of a value among all of a run: subgraph, operator, tensor, and iterations of loops around
         it."""
         return self.origin.subgraph, self.origin.operator, self.tensor, self.iterations
 
@@ -83,7 +83,7 @@ class Layer:
 class LayerDifference:
     """Difference of one layer: its first wrong element, and the number of wrong elements out of `total`."""
 
-    layer: Layer
+    layer: ComparedValue
     index: tuple[int, ...]
     expected: str
     actual: str
@@ -112,7 +112,7 @@ class _Step:
 
 
 def with_layers(compilation: Compilation, options: BuildOptions) -> Compilation:
-    """The same plan with C code that sends intermediate values."""
+    """The plan with C code that sends intermediate values."""
     name, sha256 = compilation.name, compilation.module.sha256
     sources = emit(compilation.program, name, sha256, options.text, options.progress_hook, layers=True)
     return replace(compilation, sources=sources)
@@ -126,7 +126,7 @@ class Expected:
     narrowed: Narrowed | None = None
 
 
-def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int, Narrowed]) -> list[Layer]:
+def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int, Narrowed]) -> list[ComparedValue]:
     """Values sent by one invoke of `program`, in order. Raises LayersError if frames are missing.
 
     narrowed  Module.narrowed
@@ -135,7 +135,7 @@ def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int
     for function in program.functions:
         steps.update(_steps(function.body, (), () if function.is_entry else None))
     trips: dict[int, int] = {}
-    layers: list[Layer] = []
+    layers: list[ComparedValue] = []
     for step, output, data in _joined_frames(frames):
         if output in (LOOP, ITERATION):
             trips[step] = -1 if output == LOOP else trips[step] + 1
@@ -149,7 +149,9 @@ def read_layers(program: Program, frames: Sequence[bytes], narrowed: Mapping[int
         array = np.frombuffer(data, value.type.dtype.numpy).reshape(value.type.max_shape)
         iterations = tuple(trips[loop] for loop in traced_step.loops)
         layers.append(
-            Layer(traced_step.origin, value.name, iterations, traced_step.regions, array, narrowed.get(value.id))
+            ComparedValue(
+                traced_step.origin, value.name, iterations, traced_step.regions, array, narrowed.get(value.id)
+            )
         )
     return layers
 
@@ -193,14 +195,16 @@ def _steps(
                 )
 
 
-def last_values(layers: Sequence[Layer]) -> list[Layer]:
+def last_values(layers: Sequence[ComparedValue]) -> list[ComparedValue]:
     """The last value of each tensor, in order of writing."""
     last = {(layer.origin.subgraph, layer.tensor): layer for layer in layers}
     ids = {id(layer) for layer in last.values()}
     return [layer for layer in layers if id(layer) in ids]
 
 
-def comparable_pairs(layers: Sequence[Layer], expected: Mapping[int, Expected]) -> list[tuple[Layer, Array]]:
+def comparable_pairs(
+    layers: Sequence[ComparedValue], expected: Mapping[int, Expected]
+) -> list[tuple[ComparedValue, Array]]:
     """(layer, reference) for each layer i with a reference `expected[i]` of its type and size.
 
     If one of both lacks channels, both are reduced to their common channels.
@@ -213,7 +217,7 @@ def comparable_pairs(layers: Sequence[Layer], expected: Mapping[int, Expected]) 
     ]
 
 
-def _common(layer: Layer, expected: Expected) -> tuple[Layer, Array]:
+def _common(layer: ComparedValue, expected: Expected) -> tuple[ComparedValue, Array]:
     own, reference = layer.narrowed, expected.narrowed
     narrowed = own or reference
     if narrowed is None:
@@ -226,7 +230,7 @@ def _common(layer: Layer, expected: Expected) -> tuple[Layer, Array]:
     return replace(layer, array=array, narrowed=Narrowed(common, narrowed.channels)), reference_array
 
 
-def first_difference(pairs: Iterable[tuple[Layer, Array]], tolerance: Tolerance) -> LayerDifference | None:
+def first_difference(pairs: Iterable[tuple[ComparedValue, Array]], tolerance: Tolerance) -> LayerDifference | None:
     """The first layer that differs from its reference, at its first wrong element; None if all agree."""
     for layer, expected in pairs:
         wrong = wrong_elements(expected, layer.array, tolerance)

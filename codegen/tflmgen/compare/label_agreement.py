@@ -1,4 +1,4 @@
-"""How good a model is at its task: classes against labels, and numbers against measured ones."""
+"""Accuracy of a model at its task: classes against labels, and numbers against measured ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """TFLite Micro's kernels as a reference, through the optional package tflite_micro.
 
-They run in a separate process, since they crash or hang on some models: `python -m tflmgen.compare.oracle MODEL IN OUT
-ARENA` reads the input sets of IN (see npz.py) and writes OUT. If IN has an array `tensors` of (subgraph, tensor), the
-sets run in order on one interpreter, and OUT holds the final contents of these tensors.
+They run in a separate process (tensorflow_worker/tflm_process.py), since they crash or hang on some models.
 """
 
 from __future__ import annotations
@@ -22,13 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.applications import is_application, read_program
-from tflmgen.emulators import VectorSet
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, Operator, SubGraph, Tensor, is_tflite, read_model, write_model
+from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, SubGraph, read_model, write_model
+from tflmgen.input_sets import VectorSet
 from tflmgen.kernels import OPERATORS
 from tflmgen.options import BuildOptions
+from tflmgen.sources import is_tflite
 
 TFLM = "TFLite Micro"
+PROCESS = "tflmgen.tensorflow_worker.tflm_process"
 ARENA = 64 << 20
 """Bytes of TFLite Micro's arena on top of four times ours; it holds the interpreter's structures too."""
 
@@ -82,7 +82,7 @@ def _run_isolated(
         arrays = {f"s{k}_in_{i}": a for k, vector_set in enumerate(sets) for i, a in enumerate(vector_set.inputs)}
         np.savez(inputs, n_sets=np.array(len(sets)), **arrays, **extra_arrays)  # type: ignore[arg-type]
         words = [str(model), str(inputs), str(outputs), str(ARENA + 4 * arena_bytes)]
-        _run([sys.executable, "-m", "tflmgen.compare.oracle", *words], timeout)
+        _run([sys.executable, "-m", PROCESS, *words], timeout)
         with np.load(outputs, allow_pickle=False) as results:
             return dict(results)
 
@@ -113,12 +113,12 @@ def _with_variable_states(file: Model) -> Model:
     return file if adapted == file else adapted
 
 
-def _updated(op: Operator) -> list[int]:
+def _updated(op: FileOperator) -> list[int]:
     """Places of the states among an operator's inputs."""
     return [place for place in OPERATORS[op.name].updates if place < len(op.inputs) and op.inputs[place] >= 0]
 
 
-def _variable(tensor: Tensor) -> Tensor:
+def _variable(tensor: FileTensor) -> FileTensor:
     """A variable for a constant of zeros. Raises OracleError for other constants."""
     assert tensor.data is not None
     assert tensor.dtype is not None
@@ -128,7 +128,7 @@ def _variable(tensor: Tensor) -> Tensor:
     return replace(tensor, data=None, is_variable=True, buffer=0)
 
 
-def _meets_fault(subgraph: SubGraph, op: Operator) -> bool:
+def _meets_fault(subgraph: SubGraph, op: FileOperator) -> bool:
     """Whether the operator triggers its known fault: RELU6 by requantising, SPACE_TO_BATCH_ND by padding."""
     if op.name == "RELU6":
         source, result = (subgraph.tensors[index].quantization for index in (op.inputs[0], op.outputs[0]))
@@ -160,52 +160,3 @@ def _telling(lines: Sequence[str]) -> Sequence[str]:
     """
     nodes = [index for index, line in enumerate(lines) if line.startswith("Node ")]
     return lines[-2:] if not nodes else [*lines[max(nodes[0] - 1, 0) : nodes[0] + 1], *lines[nodes[0] + 1 :][-1:]]
-
-
-def _main(model: str, inputs: str, outputs: str, arena: str) -> None:
-    from tflite_micro.python.tflite_micro import runtime
-
-    data = Path(model).read_bytes()
-    with np.load(inputs, allow_pickle=False) as file:
-        arrays = dict(file)
-    results: dict[str, Any] = {}
-    if "tensors" in arrays:
-        preserve_all = runtime.InterpreterConfig.kPreserveAllTensors
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena), intrepreter_config=preserve_all)
-        for k in range(int(arrays["n_sets"])):
-            _invoke(interpreter, arrays, k)
-        for i, (subgraph, tensor) in enumerate(arrays["tensors"].tolist()):
-            results[f"t{i}"] = np.array(interpreter.GetTensor(tensor, subgraph)["tensor_data"])
-        np.savez(outputs, **results)
-        return
-    interpreter = None
-    for k in range(int(arrays["n_sets"])):
-        if interpreter is None or not arrays["stateful"]:
-            interpreter = runtime.Interpreter.from_bytes(data, arena_size=int(arena))
-        _invoke(interpreter, arrays, k)
-        run_outputs = _outputs(interpreter)
-        results[f"n{k}"] = np.array(len(run_outputs))
-        results |= {f"s{k}_out_{j}": array for j, array in enumerate(run_outputs)}
-    np.savez(outputs, **results)
-
-
-def _invoke(interpreter: Any, arrays: Mapping[str, NDArray[Any]], k: int) -> None:
-    """Runs input set k."""
-    for name, array in arrays.items():
-        if name.startswith(f"s{k}_in_"):
-            interpreter.set_input(array, int(name.rpartition("_")[2]))
-    interpreter.invoke()
-
-
-def _outputs(interpreter: Any) -> list[NDArray[Any]]:
-    """All outputs of the interpreter, which has no count and raises IndexError after the last."""
-    outputs: list[NDArray[Any]] = []
-    while True:
-        try:
-            outputs.append(np.array(interpreter.get_output(len(outputs))))
-        except IndexError:
-            return outputs
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

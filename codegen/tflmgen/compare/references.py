@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from tflmgen.compare.oracle import TFLM, OracleError, tflm_outputs
 from tflmgen.compiler import Compilation
-from tflmgen.emulators import Vectors, VectorSet, run_sets, running
+from tflmgen.emulators import run_sets, running
 from tflmgen.errors import TflmgenError
+from tflmgen.hardware import HOST, Board
+from tflmgen.input_sets import Vectors, VectorSet
 from tflmgen.options import BuildOptions, Emulator, SessionOptions
-from tflmgen.project import HOST, Board, plan_for
+from tflmgen.project import plan_for
 from tflmgen.terminal import Console
 
 HOST_BUILD = "host build"

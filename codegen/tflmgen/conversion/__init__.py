@@ -4,12 +4,12 @@ In: a source and the options for it. Out: a Model, its bytes, and how the compar
 Decided here: which files are TensorFlow's; names and order of inputs and outputs; how far a conversion may differ.
 """
 
-from tflmgen.conversion.source_conversion import Conversion, ConversionSettings, convert_lowered, convert_source
+from tflmgen.conversion.source_conversion import ConversionSettings, SourceConversion, convert_lowered, convert_source
 from tflmgen.conversion.source_kind import TensorFlowSource, tensorflow_source
 
 __all__ = [
-    "Conversion",
     "ConversionSettings",
+    "SourceConversion",
     "TensorFlowSource",
     "convert_lowered",
     "convert_source",

@@ -1,4 +1,4 @@
-"""Which sources TensorFlow reads: Keras files, SavedModel folders, frozen graphs, and functions of Python files."""
+"""Sources that TensorFlow reads: Keras files, SavedModel folders, frozen graphs, and functions of Python files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend import is_torch_function
+from tflmgen.frontend.onnx import is_torch_function
 from tflmgen.user_files import MODEL_LIMIT, open_regular
 
 _KINDS = {".keras": "keras", ".h5": "keras", ".hdf5": "keras", ".pb": "graph", ".pbtxt": "graph"}

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 import tflmgen
-from tflmgen.emulators import ArrayFile
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.input_sets import ArrayFile
 from tflmgen.reference import Array
-from tflmgen.source_proof import InputSet, Outputs
+from tflmgen.sources import InputSet, Outputs
 
 INTERPRETER = "TFLMGEN_TENSORFLOW"
 """Environment variable with the path of a Python that has TensorFlow."""

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators.npz import VectorSet
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError, Session
 from tflmgen.errors import TflmgenError
-from tflmgen.ir import Port, Signature
+from tflmgen.input_sets import VectorSet
+from tflmgen.ir import EntryPoint, Port
 from tflmgen.terminal import Progress, no_progress
 
 STATUS = {
@@ -42,7 +42,7 @@ class Result:
 
 def run_sets(
     session: Session,
-    signatures: Sequence[Signature],
+    signatures: Sequence[EntryPoint],
     sets: Sequence[VectorSet],
     stateful: bool = False,
     progress: Progress = no_progress,
@@ -71,7 +71,7 @@ def run_sets(
     return results
 
 
-def run_set(session: Session, signatures: Sequence[Signature], vector_set: VectorSet, label: str) -> Result:
+def run_set(session: Session, signatures: Sequence[EntryPoint], vector_set: VectorSet, label: str) -> Result:
     """Invokes one set from the model's current state. Raises StatusError if the C code returns an error code."""
     signature = signatures[vector_set.signature]
     inputs = signature.inputs
@@ -86,7 +86,7 @@ def run_set(session: Session, signatures: Sequence[Signature], vector_set: Vecto
     return Result(tuple(map(_array, invocation.outputs, invocation.dims, ports)), invocation)
 
 
-def _sent(arrays: Sequence[NDArray[Any]], signature: Signature) -> list[bytes]:
+def _sent(arrays: Sequence[NDArray[Any]], signature: EntryPoint) -> list[bytes]:
     """The bytes of all inputs: a part for each push where a window comes whole.
 
     Before the first row of a window come zeros, up to a whole number of hops. Inputs that are no windows come again

@@ -12,8 +12,9 @@ from tflmgen.compiler import Compilation
 from tflmgen.emulators.open_session import open_port, open_session
 from tflmgen.emulators.session import Session
 from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.hardware import Board
 from tflmgen.options import BuildOptions, Emulator, SessionOptions, command_line
-from tflmgen.project import Board, Firmware, compile_project, project_of, require_compiler, write
+from tflmgen.project import Firmware, compile_project, project_of, require_compiler, write
 from tflmgen.terminal import Console
 
 

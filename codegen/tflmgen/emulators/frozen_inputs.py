@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators.array_file import Array, VectorsError
-from tflmgen.emulators.input_files import arrays_by_name
 from tflmgen.errors import ModelError
-from tflmgen.frontend import ShapeInputError, is_lowered, read_source, source_inputs
+from tflmgen.frontend.onnx import ShapeInputError
+from tflmgen.input_sets import Array, VectorsError, arrays_by_name
 from tflmgen.options import BuildOptions
+from tflmgen.sources import is_lowered, read_source, source_inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _array_of(arrays: Mapping[str, Array], name: str, place: int) -> Array | Non
 def _missing_inputs(model: Path, options: BuildOptions) -> frozenset[str]:
     """Inputs whose values the model's shapes depend on, beyond those that the options have."""
     try:
-        read_source(model, options.source)
+        read_source(model, options)
     except ModelError as error:
         if isinstance(error.__cause__, ShapeInputError):
             return error.__cause__.inputs

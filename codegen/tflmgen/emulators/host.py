@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tflmgen.emulators.process import PipeStream, open_pipe
 from tflmgen.errors import TflmgenError
-from tflmgen.project import find_host_compiler, read_about, run_tool
+from tflmgen.project import read_about
+from tflmgen.toolchain import find_host_compiler, run_tool
 
 EXACT = ("-ffp-contract=off", "-fno-math-errno", "-fno-delete-null-pointer-checks")
 """Options without which results may differ. GCC 12 for x86-64 addresses the elements of two widths in an arena from

@@ -17,14 +17,11 @@ class CountError(TflmgenError):
 class Cycles:
     """Estimated cycles as a range; docs/understand/counting.md explains its ends per core."""
 
-    low: int
-    high: int
+    low: int = 0
+    high: int = 0
 
     def __add__(self, addend: Cycles) -> Cycles:
         return Cycles(self.low + addend.low, self.high + addend.high)
-
-
-NO_CYCLES = Cycles(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,30 +33,24 @@ class Waits:
 
     @property
     def cycles(self) -> int:
-        """Both together."""
+        """Wait cycles of code and constants together."""
         return self.code + self.constants
 
     def __add__(self, addend: Waits) -> Waits:
         return Waits(self.code + addend.code, self.constants + addend.constants)
 
 
-NO_WAITS = Waits()
-
-
 @dataclass(frozen=True, slots=True)
 class Tally:
     """Instructions and estimated cycles of a part of an invoke, and waits in addition. Tallies add up."""
 
-    instructions: int
-    cycles: Cycles
-    waits: Waits = NO_WAITS
+    instructions: int = 0
+    cycles: Cycles = Cycles()
+    waits: Waits = Waits()
 
     def __add__(self, addend: Tally) -> Tally:
         cycles = self.cycles + addend.cycles
         return Tally(self.instructions + addend.instructions, cycles, self.waits + addend.waits)
-
-
-NOTHING = Tally(0, NO_CYCLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +63,9 @@ class OperatorCount:
     step: int
     executions: int
     instructions: int
-    cycles: Cycles = NO_CYCLES
+    cycles: Cycles = Cycles()
     stages: tuple[Tally, ...] = ()
-    waits: Waits = NO_WAITS
+    waits: Waits = Waits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +98,11 @@ def join_counts(plan: Mapping[str, Any], counts: Counts, runs: Mapping[int, int]
     for step in plan["steps"]:
         index = step["index"]
         if step["kind"] == "operator" and runs.get(index):
-            tally = counts.get(index, NOTHING)
+            tally = counts.get(index, Tally())
             stages = _split_tally(tally, shares.get(index, ()))
             counted = tally.instructions, tally.cycles, stages, tally.waits
             operators.append(OperatorCount(index, runs[index], *counted))
-    total = sum(counts.values(), NOTHING)
+    total = sum(counts.values(), Tally())
     return Executed(total.instructions, total.cycles, tuple(operators), total.waits)
 
 

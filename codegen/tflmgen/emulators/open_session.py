@@ -2,20 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tflmgen.emulators.attribution import attribute
+from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.host import run_host
-from tflmgen.emulators.link import Stream
+from tflmgen.emulators.invoke_cost import Executed, join_counts
+from tflmgen.emulators.link import Invoked, Stream
 from tflmgen.emulators.qemu import run_qemu
-from tflmgen.emulators.qemu_count import qemu_counter
-from tflmgen.emulators.renode import run_renode
-from tflmgen.emulators.renode_count import COUNT_NOTE, renode_counter
+from tflmgen.emulators.qemu_plugin import Plugin, plugin
+from tflmgen.emulators.renode import COUNT_NOTE, renode_counter, run_renode
 from tflmgen.emulators.serial_port import first_wait, open_serial
-from tflmgen.emulators.session import EmulatorError, Meter, Session
-from tflmgen.project import QEMU_PROGRAM, Board, find_renode, has_program, list_boards
+from tflmgen.emulators.session import Dims, EmulatorError, Meter, Session
+from tflmgen.emulators.step_runs import StepRuns, step_runs
+from tflmgen.hardware import Board, list_boards
+from tflmgen.project import read_about
+from tflmgen.toolchain import QEMU_PROGRAM, find_renode, has_program
+
+
+def describe_flash(board: Board) -> str:
+    """Lines of the description; empty where the board's wait states are not known."""
+    return "".join(f"{line}\n" for line in _lines(board))
+
+
+def _lines(board: Board) -> Iterator[str]:
+    flash = board.flash
+    if flash is None:
+        return
+    for memory in board.memories:
+        if memory.kind == "flash":
+            yield f"region {memory.origin:x} {memory.size:x}"
+    yield f"read {flash.read_bytes}"
+    yield f"wait {flash.wait_cycles}"
+    if flash.sequential_wait_states != flash.wait_states:
+        yield f"sequential {flash.sequential_wait_cycles}"
+    if flash.prefetch:
+        yield "prefetch"
+    if board.core in CYCLE_MODELS and CYCLE_MODELS[board.core].uses_low:
+        yield "low"
+    for name, cache in (("code", flash.code_cache), ("constants", flash.constant_cache)):
+        if cache is not None:
+            yield f"{name} {cache.sets} {cache.associativity} {cache.line_bytes}"
+    if flash.unified:
+        yield "unified"
+
+
+Plan = Mapping[str, Any]
+
+
+class QemuCounter:
+    """A session.Meter for a QEMU started with `arguments`."""
+
+    def __init__(self, plan: Plan, counting: Plugin, runs: StepRuns) -> None:
+        self.arguments = counting.arguments
+        self._plan = plan
+        self._counting = counting
+        self._runs = runs
+
+    def reset(self) -> None:
+        """Repeats a reset in the session that counts."""
+        self._runs.reset()
+
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
+        """See session.Meter."""
+        runs, shares = self._runs.invoke(signature, inputs, dims)
+        return join_counts(self._plan, self._counting.read(), runs, shares)
+
+
+@contextmanager
+def qemu_counter(board: Board, elf: Path, project: Path, plan: Plan, timeout: float) -> Iterator[QemuCounter]:
+    """Counter for the firmware `elf` of the project in folder `project` with the plan `plan`.
+
+    It also estimates the wait states of `board.flash`, in all memories of kind flash.
+    """
+    lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
+    steps = attribute(elf, f"{read_about(project)['name']}.c", lines)
+    flash = describe_flash(board)
+    with plugin(board.core, elf, steps, flash) as counting, step_runs(board, project, plan, timeout) as runs:
+        yield QemuCounter(plan, counting, runs)
+
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
 
@@ -74,7 +142,7 @@ def _in_renode(
 def _in_qemu(
     stack: ExitStack, board: Board, project_dir: Path, firmware: Path, plan: Mapping[str, Any] | None, timeout: float
 ) -> tuple[Stream, Meter | None]:
-    """The same in QEMU; plan: plan.json's contents, where instructions are to be counted."""
+    """Starts the firmware in QEMU; plan: plan.json's contents, where instructions are to be counted."""
     plugin = None if plan is None else stack.enter_context(qemu_counter(board, firmware, project_dir, plan, timeout))
     arguments = () if plugin is None else plugin.arguments
     return stack.enter_context(run_qemu(board, firmware, arguments)), plugin
@@ -107,7 +175,7 @@ def _choose(board: Board, emulator: str, renode: str | None, counts: bool) -> tu
 
 
 def _choose_installed(board: Board, renode: str | None, counts: bool) -> tuple[str, Path | None, tuple[str, ...]]:
-    """What --emulator auto stands for: of the emulators that the board has, one that the computer has, too."""
+    """The emulator of --emulator auto: one that the board supports and this computer has."""
     installed = find_renode(renode)
     program = installed if board.renode is not None else None
     prefers_qemu = board.qemu is not None and (counts or _needs_mve(board))
@@ -125,7 +193,7 @@ def _choose_installed(board: Board, renode: str | None, counts: bool) -> tuple[s
 
 
 def _twin_advice(board: Board) -> str:
-    """What to say of a board of the same core that QEMU emulates, if there is one."""
+    """Advice to use a board of the same core that QEMU emulates; empty if there is none."""
     twins = [b for b in list_boards() if b.qemu and b.features == board.features and board.core.startswith(b.core)]
     if not twins:
         return ""

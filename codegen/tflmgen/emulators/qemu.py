@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tflmgen.emulators.process import PipeStream, open_pipe
-from tflmgen.project import Board, find_program
+from tflmgen.hardware import Board
+from tflmgen.toolchain import find_program
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
-from tflmgen.emulators.invoke_cost import NOTHING, CountError, Counts, Cycles, Tally, Waits
-from tflmgen.project import find_host_compiler, find_program, read_elf, run_tool
+from tflmgen.emulators.invoke_cost import CountError, Counts, Cycles, Tally, Waits
+from tflmgen.toolchain import find_host_compiler, find_program, read_elf, run_tool
 from tflmgen.user_cache import cache_folder
 
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -40,7 +40,7 @@ class Plugin:
         counts: dict[int, Tally] = {}
         for line in lines:
             for step, count, low, high, *waits in json.loads(line):
-                counts[step] = counts.get(step, NOTHING) + Tally(count, Cycles(low, high), Waits(*waits))
+                counts[step] = counts.get(step, Tally()) + Tally(count, Cycles(low, high), Waits(*waits))
         return counts
 
 

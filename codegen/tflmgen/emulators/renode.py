@@ -1,4 +1,4 @@
-"""Renode: the board's .repl with its UART on a TCP socket."""
+"""Renode: the board's .repl with its UART on a TCP socket, and the instructions of each invoke in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tflmgen.emulators.invoke_cost import CountError, Executed
+from tflmgen.emulators.link import Invoked
 from tflmgen.emulators.process import Child, open_child
+from tflmgen.emulators.qemu_plugin import count_marks
+from tflmgen.emulators.session import Dims
 from tflmgen.errors import TflmgenError
-from tflmgen.project import Board
+from tflmgen.hardware import Board
 
 SCRIPT = """\
 mach create "board"
@@ -34,7 +38,7 @@ FAILURES = (
     "Could not find file",
     "No such command or device",
 )
-"""How lines begin in which Renode's monitor says that a command of the script failed; it then stays at its prompt."""
+"""First words of Renode's lines on a failed command of the script; its monitor then stays at its prompt."""
 
 FAILURE_PAUSE = 0.3
 """Seconds until the lines that follow such a line, with the reason, are written too."""
@@ -150,3 +154,37 @@ def _explain_failure(child: Child) -> str:
 def _last_lines(child: Child) -> str:
     lines = [line.rstrip()[:LAST_COLUMNS] for line in child.output().splitlines() if line.strip()]
     return "\n  ".join(["its last lines:", *lines[-LAST_LINES:]]) if lines else "it said nothing"
+
+
+COUNT_NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
+
+
+class RenodeCounter:
+    """A session.Meter; `hooks` are monitor commands that make Renode write the counts to `output`."""
+
+    def __init__(self, hooks: Sequence[str], output: Path) -> None:
+        self.hooks = tuple(hooks)
+        self._output = output
+        self._read = 0
+
+    def reset(self) -> None:
+        """Does nothing: the counter is cumulative."""
+
+    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
+        """See session.Meter."""
+        numbers = [int(word) for word in self._output.read_text(encoding="ascii").split()][self._read :]
+        if len(numbers) < 2:
+            raise CountError("Renode has recorded no invoke")
+        self._read += len(numbers)
+        return Executed(sum(numbers[1::2]) - sum(numbers[::2]))
+
+
+@contextmanager
+def renode_counter(elf: Path) -> Iterator[RenodeCounter]:
+    """Counter for a firmware."""
+    with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
+        output = Path(folder) / "executed"
+        output.touch()
+        script = f"f = open('{output.as_posix()}', 'a'); f.write(str(self.ExecutedInstructions) + ' '); f.close()"
+        hooks = [f'sysbus.cpu AddHook 0x{address:x} "{script}"' for address in count_marks(elf)]
+        yield RenodeCounter(hooks, output)

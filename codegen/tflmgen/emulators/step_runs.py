@@ -15,12 +15,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tflmgen.emulators.invoke_cost import NOTHING, Counts, Cycles, Shares, Tally
+from tflmgen.emulators.invoke_cost import Counts, Cycles, Shares, Tally
 from tflmgen.emulators.qemu import run_qemu
 from tflmgen.emulators.qemu_plugin import Plugin, plugin
 from tflmgen.emulators.session import Dims, Session
 from tflmgen.emulators.step_counts import executions
-from tflmgen.project import Board, build, read_about, read_elf
+from tflmgen.hardware import Board
+from tflmgen.project import build, read_about
+from tflmgen.toolchain import read_elf
 
 Plan = Mapping[str, Any]
 
@@ -58,7 +60,7 @@ def _shares(plan: Plan, tallies: Counts, runs: Mapping[int, int]) -> dict[int, l
     """Costs of row-streaming stages, without the marks' one instruction and one cycle per call."""
     shares: dict[int, list[Tally]] = {}
     for number, (step, stage) in stage_marks(plan).items():
-        tally, marks = tallies.get(number, NOTHING), runs.get(step["index"], 0) * stage["calls"]
+        tally, marks = tallies.get(number, Tally()), runs.get(step["index"], 0) * stage["calls"]
         cycles = Cycles(max(0, tally.cycles.low - marks), max(0, tally.cycles.high - marks))
         shares.setdefault(step["index"], []).append(Tally(max(0, tally.instructions - marks), cycles))
     return shares

@@ -4,31 +4,20 @@ In: a Module and a target. Out: the best plan: Selection, Schedule, Storage and 
 Decided here: the candidate plans to try, and the one to take for --optimize or --ram-budget.
 """
 
-from tflmgen.explore.channel_multiples import prepare, prepare_trade_offs
-from tflmgen.explore.loop_variants import variants_to_plan
-from tflmgen.explore.ram_trade_offs import (
-    TradeOff,
-    choose_plan,
-    pareto_front,
-    parse_budget,
-    parse_slowdown,
-    plan_without_overlap,
-)
-from tflmgen.explore.search import Candidate
-from tflmgen.explore.streams.push_rows import push_rows
-from tflmgen.explore.streams.stream_calls import row_streams
+from tflmgen.explore.optimised_graphs import optimise
+from tflmgen.explore.prefetch_plan import Prefetches, plan_prefetches
+from tflmgen.explore.ram_trade_offs import TradeOff, best_plan, pareto_front, plan_without_overlap
+from tflmgen.explore.search import PlanCandidate
+from tflmgen.explore.streams.chain import row_streams
 
 __all__ = [
-    "Candidate",
+    "PlanCandidate",
+    "Prefetches",
     "TradeOff",
-    "choose_plan",
+    "best_plan",
+    "optimise",
     "pareto_front",
-    "parse_budget",
-    "parse_slowdown",
+    "plan_prefetches",
     "plan_without_overlap",
-    "prepare",
-    "prepare_trade_offs",
-    "push_rows",
     "row_streams",
-    "variants_to_plan",
 ]

@@ -17,7 +17,7 @@ from tflmgen.kernels import TUNING
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class OrderTask:
     """One task.
 
     before         bit set of the tasks that must precede it
@@ -53,7 +53,7 @@ class _Need:
 
     __slots__ = ("during", "left", "reads", "shared")
 
-    def __init__(self, task: Task, sizes: Mapping[int, int], readers: Mapping[int, int]) -> None:
+    def __init__(self, task: OrderTask, sizes: Mapping[int, int], readers: Mapping[int, int]) -> None:
         self.reads = tuple((readers[v], sizes[v]) for v in task.reads)
         claims = ([(readers[v], size) for v, size in claims if v in task.reads] for claims in task.shared)
         self.shared = tuple(tuple(values) for values in claims if values)
@@ -75,7 +75,7 @@ class _Need:
 class _State:
     """Memory needs of tasks, given the set of finished tasks."""
 
-    def __init__(self, tasks: Sequence[Task], sizes: Mapping[int, int], needed_after: frozenset[int]) -> None:
+    def __init__(self, tasks: Sequence[OrderTask], sizes: Mapping[int, int], needed_after: frozenset[int]) -> None:
         self.tasks, self._sizes = tasks, sizes
         self.looks = 0
         self._readers = dict.fromkeys(sizes, 0)
@@ -116,7 +116,7 @@ class _State:
         return sum(1 << i for i, task in enumerate(self.tasks) if not (done >> i & 1 or task.before & ~done))
 
     def ready_after(self, i: int, ready: int, done: int) -> int:
-        """The same after task i: `ready` are those before it, `done` includes it."""
+        """Tasks that are ready after task i: `ready` are those before it, `done` includes it."""
         self.looks += len(self.tasks)
         ready &= ~(1 << i)
         for successor in self._successors[i]:
@@ -174,7 +174,7 @@ def _tasks_in(bits: int) -> Iterator[int]:
 
 
 def least_peak(
-    tasks: Sequence[Task],
+    tasks: Sequence[OrderTask],
     sizes: Mapping[int, int],
     entering: frozenset[int],
     needed_after: frozenset[int],

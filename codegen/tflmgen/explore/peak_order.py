@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.explore.least_peak import Task, least_peak
+from tflmgen.explore.least_peak import OrderTask, least_peak
 from tflmgen.explore.update_order import must_precede, reads
 from tflmgen.ir import Block, Called, Function, If, Kernel, Module, Node, Op, Scratch, Value, View, While
 from tflmgen.kernels import Selection
@@ -114,13 +114,13 @@ class _Numbers:
     def of(self, value: Value | None) -> int | None:
         return None if value is None else self._number.get(value)
 
-    def task(self, node: Node, before: int, extra: int) -> Task:
+    def task(self, node: Node, before: int, extra: int) -> OrderTask:
         numbers_read = frozenset(n for v in reads(node) if (n := self.of(v)) is not None)
         kernel = self._selection.of(node) if isinstance(node, Op) else None
         if isinstance(kernel, View):
-            return Task(before, numbers_read, (), extra, ())
+            return OrderTask(before, numbers_read, (), extra, ())
         writes = tuple(self._number[v] for v in node.outputs)
-        return Task(before, numbers_read, writes, extra, tuple(self._shared(node, i) for i in range(len(writes))))
+        return OrderTask(before, numbers_read, writes, extra, tuple(self._shared(node, i) for i in range(len(writes))))
 
     def _shared(self, node: Node, output: int) -> tuple[tuple[int, int], ...]:
         """(input value, bytes) that an output of a node may share with its inputs."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 
-from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.explore.search import Candidate, best_candidate, plans_by_speed
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.explore.search import PlanCandidate, best_candidate, plans_by_speed
+from tflmgen.explore.streams.chain import row_streams
 from tflmgen.explore.streams.choose import Streams
-from tflmgen.explore.streams.stream_calls import row_streams
 from tflmgen.ir import Module
 from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
 from tflmgen.memory import Step, walk_items
 from tflmgen.options import Optimize
+from tflmgen.settings import Settings
+
+ARENA_LIMIT = 1 << 30
+"""Largest arena in bytes; offsets in it stay far within 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class TradeOff:
 
     module: Module
     cost: int
-    best: Candidate
+    best: PlanCandidate
 
     @property
     def bytes(self) -> int:
@@ -40,24 +43,24 @@ class TradeOff:
         return self.best.layout.arena.bytes + self.best.layout.state_bytes
 
 
-def parse_budget(text: str | None) -> int | None:
-    """Bytes of a text such as 20000, 32K, 32kB or 1M (K is 1,024). Raises UsageError for anything else."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,9}) ?([KkMm]?)(?:i?[Bb])?", text)
-    if match is None or int(match[1]) == 0:
-        raise UsageError(f"--ram-budget {text}: requires a number of bytes such as 20000, 32kB or 1M")
-    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
+def best_plan(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> TradeOff:
+    """The best plan for --optimize, --ram-budget and --max-slowdown. Raises ModelError if no plan meets the budget."""
+    if settings.options.no_overlap:
+        chosen = plan_without_overlap(modules[0], selector)
+    else:
+        chosen = choose_plan(modules, selector, settings.options.optimize, settings.ram_budget, settings.slowdown)
+    _check_arena(chosen)
+    return chosen
 
 
-def parse_slowdown(text: str | None) -> float | None:
-    """The part of the cycles that a text such as 10% or 2.5% names. Raises UsageError for anything else."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{1,4}(\.[0-9]{1,3})?)%", text)
-    if match is None:
-        raise UsageError(f"--max-slowdown {text}: requires a percentage such as 10%")
-    return float(match[1]) / 100
+def _check_arena(chosen: TradeOff) -> None:
+    """Raises ModelError for an arena beyond ARENA_LIMIT."""
+    arena = chosen.best.layout.arena.bytes
+    if arena > ARENA_LIMIT:
+        largest = max(chosen.best.storage.buffers, key=lambda b: b.bytes)
+        rule = f"needs {arena} bytes of RAM for its activations, '{largest.name}' alone {largest.bytes}"
+        advice = "No microcontroller has that; make the input smaller"
+        raise ModelError([Problem(Location(chosen.module.path), rule, advice)])
 
 
 def choose_plan(

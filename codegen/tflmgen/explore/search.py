@@ -31,7 +31,7 @@ from tflmgen.memory import (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlanCandidate:
     """One execution plan with its kernels and memory layout.
 
     order_proved  every block has an order of lowest peak, by the estimate of peak_order
@@ -57,7 +57,7 @@ class Candidate:
         return self.layout.arena.bytes + self.layout.state_bytes
 
 
-def best_candidate(module: Module, selection: Selection) -> Candidate:
+def best_candidate(module: Module, selection: Selection) -> PlanCandidate:
     """The best plan with the fastest kernels, or with slower ones that save at least as large a part of the memory as
     they take of the cycles, up to TUNING.balanced_slowdown."""
     plans = plans_by_speed(module, selection)
@@ -69,7 +69,7 @@ def best_candidate(module: Module, selection: Selection) -> Candidate:
     return best
 
 
-def plans_by_speed(module: Module, selection: Selection) -> Iterator[Candidate]:
+def plans_by_speed(module: Module, selection: Selection) -> Iterator[PlanCandidate]:
     """Best plan with the fastest kernels, then with slower kernels, step by step, for operators at the arena's peak."""
     variables = {v.home for v in module.state.values()}
     by_peak = order_for_peak(module, selection)
@@ -89,7 +89,7 @@ def plans_by_speed(module: Module, selection: Selection) -> Iterator[Candidate]:
 
 def _plans(
     selection: Selection, orders: list[tuple[Schedule, Liveness]], variables: Collection[Value]
-) -> Iterator[Candidate]:
+) -> Iterator[PlanCandidate]:
     """Candidates over all combinations of options: order of nodes; coalescing of pieces where cheap, everywhere or
     never; backward kernels in place or not; overlap distances that require multiples, if the offsets satisfy them.
     """
@@ -103,7 +103,7 @@ def _plans(
         layout = lay_out(storage, scheduled.steps)
         items = (item for function in scheduled.functions for item, _ in walk_items(function.body))
         if not by_multiples or keeps_multiples(items, selection, storage.home, layout.offsets):
-            yield Candidate(selection, scheduled, liveness, storage, layout)
+            yield PlanCandidate(selection, scheduled, liveness, storage, layout)
 
 
 def _extra_cycles(slower: Selection, fastest: Selection) -> int:
@@ -117,7 +117,7 @@ def _extra_cycles(slower: Selection, fastest: Selection) -> int:
     return extra
 
 
-def _slower(candidate: Candidate) -> Selection | None:
+def _slower(candidate: PlanCandidate) -> Selection | None:
     """The selection with the next slower kernel for each operator at the arena's peak; None if there is none."""
     kernels = dict(candidate.selection.kernels)
     fullest = frozenset(candidate.layout.arena.fullest)
@@ -130,6 +130,6 @@ def _slower(candidate: Candidate) -> Selection | None:
     return replace(candidate.selection, kernels=kernels) if kernels != candidate.selection.kernels else None
 
 
-def _saves_in_proportion(plan: Candidate, best: Candidate, total: int) -> bool:
+def _saves_in_proportion(plan: PlanCandidate, best: PlanCandidate, total: int) -> bool:
     """Whether the part of the memory that a plan saves is at least the part of the `total` cycles that it takes."""
     return (plan.extra_cycles - best.extra_cycles) * best.bytes <= (best.bytes - plan.bytes) * total

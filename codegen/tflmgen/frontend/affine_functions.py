@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.constant_cuts import constant_cut
-from tflmgen.frontend.subgraphs import fused_activation
-from tflmgen.frontend.tensor_values import constant_values
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.model_graph.subgraphs import fused_activation
+from tflmgen.frontend.model_graph.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 
@@ -25,7 +25,7 @@ class AffineFunctions:
     """Tensors of a body as affine functions of leaves: of each element the coefficients and the constant term, last."""
 
     body: SubGraph
-    producers: Mapping[int, Operator]
+    producers: Mapping[int, FileOperator]
     terms: int
     leaves: dict[int, Array]
     _known: dict[int, Array | None] = field(init=False, default_factory=dict)
@@ -47,25 +47,27 @@ class AffineFunctions:
         op = self.producers.get(tensor)
         if op is None or fused_activation(op):
             return None
-        if op.name == "FULLY_CONNECTED":
+        traits = traits_of(op.name)
+        if traits.is_matrix_layer:
             return self._product(op)
-        data = op.inputs if op.name in ("ADD", "CONCATENATION") else op.inputs[op.name == "SPLIT" :][:1]
+        is_joined = traits.adds == 1 or traits.concatenates
+        data = op.inputs if is_joined else op.inputs[traits.roles.data :][:1]
         operands = [self.of(part) for part in data]
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands):
             return None
         shape = (*declared.shape, self.terms)
-        if traits_of(op.name).view:
+        if traits.view:
             return known[0].reshape(shape)
-        if op.name == "ADD":
+        if traits.adds == 1:
             return known[0] + known[1]
-        if op.name == "CONCATENATION":
+        if traits.concatenates:
             axis = int((op.options or {}).get("axis", 0))
             return np.concatenate(known, axis % len(declared.shape))
         cut = self._cut(op, known[0], tensor)
         return cut.reshape(shape) if cut is not None and cut.size == math.prod(shape) else None
 
-    def _product(self, op: Operator) -> Array | None:
+    def _product(self, op: FileOperator) -> Array | None:
         source, weights = self.of(op.inputs[0]), self.body.tensors[op.inputs[1]]
         bias = self.of(op.inputs[2]) if len(op.inputs) > 2 and op.inputs[2] >= 0 else np.zeros(self.terms)
         if source is None or weights.data is None or bias is None:
@@ -75,9 +77,9 @@ class AffineFunctions:
         result: Array = np.einsum("rkt,nk->rnt", rows, matrix) + bias
         return result.reshape(*self.body.tensors[op.outputs[0]].shape, self.terms)
 
-    def _cut(self, op: Operator, data: Array, tensor: int) -> Array | None:
+    def _cut(self, op: FileOperator, data: Array, tensor: int) -> Array | None:
         """A part of `data` with constant bounds."""
-        if op.name == "SPLIT":
+        if traits_of(op.name).splits and len(op.inputs) == 2:  # into equal parts
             axis = self.body.tensors[op.inputs[0]]
             if axis.data is None:
                 return None

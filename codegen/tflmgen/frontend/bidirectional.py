@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite, rewrite_model
+from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model
 from tflmgen.kernels import BACKWARD
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class BidirectionalLayer:
     """Input lists of a bidirectional operator and of its two unidirectional layers. Input 0 is common to both.
 
     name        the unidirectional operator
@@ -38,10 +39,10 @@ class Layer:
 _NO_NORMS = (-1,) * 4
 """Inputs of a layer without layer normalisation."""
 LAYERS = {
-    "BIDIRECTIONAL_SEQUENCE_RNN": Layer(
+    "BIDIRECTIONAL_SEQUENCE_RNN": BidirectionalLayer(
         "UNIDIRECTIONAL_SEQUENCE_RNN", 12, (1, 2, 3, 4), (5, 6, 7, 8), range(9, 12), units=1, dimension=0
     ),
-    "BIDIRECTIONAL_SEQUENCE_LSTM": Layer(
+    "BIDIRECTIONAL_SEQUENCE_LSTM": BidirectionalLayer(
         "UNIDIRECTIONAL_SEQUENCE_LSTM",
         48,
         (*range(1, 18), 35, 36, *_NO_NORMS),
@@ -58,26 +59,21 @@ def without_bidirectional(model: Model) -> Model:
 
     Raises ModelError for a layer with a wrong number of inputs or outputs, without weights, or with an auxiliary input.
     """
-    if not any(op.name in LAYERS for s in model.subgraphs for op in s.operators):
-        return model
-    return replace(model, subgraphs=tuple(_subgraph(model, s) for s in model.subgraphs))
 
-
-def _subgraph(model: Model, subgraph: SubGraph) -> SubGraph:
-    tensors, operators = list(subgraph.tensors), []
-    for op in subgraph.operators:
+    def split(graph: SubGraphRewrite, op: FileOperator) -> bool:
         if op.name not in LAYERS:
-            operators.append(op)
-            continue
-        problem = _problem(tensors, op, LAYERS[op.name])
+            return False
+        problem = _problem(graph.tensors, op, LAYERS[op.name])
         if problem:
-            location = Location(model.name, subgraph.index, subgraph.name, op.index, op.name)
+            location = Location(model.name, graph.graph.index, graph.graph.name, op.index, op.name)
             raise ModelError([Problem(location, problem)])
-        operators += _directions(tensors, op, LAYERS[op.name])
-    return replace(subgraph, tensors=tuple(tensors), operators=tuple(operators))
+        _add_directions(graph, op, LAYERS[op.name])
+        return True
+
+    return rewrite_model(model, split, renumber=False)
 
 
-def _problem(tensors: Sequence[Tensor], op: Operator, layer: Layer) -> str:
+def _problem(tensors: Sequence[FileTensor], op: FileOperator, layer: BidirectionalLayer) -> str:
     if len(op.inputs) != layer.inputs:
         return f"{op.name} requires {layer.inputs} inputs; this one has {len(op.inputs)}"
     if len(op.outputs) != (1 if _is_merged(op) else 2):
@@ -90,44 +86,34 @@ def _problem(tensors: Sequence[Tensor], op: Operator, layer: Layer) -> str:
     return ""
 
 
-def _is_merged(op: Operator) -> bool:
+def _is_merged(op: FileOperator) -> bool:
     return bool((op.options or {}).get("merge_outputs", False))
 
 
-def _units_tensor(op: Operator, layer: Layer, inputs: Sequence[int]) -> int:
+def _units_tensor(op: FileOperator, layer: BidirectionalLayer, inputs: Sequence[int]) -> int:
     return op.inputs[inputs[layer.units - 1]]
 
 
-def _directions(tensors: list[Tensor], op: Operator, layer: Layer) -> list[Operator]:
-    """Operators that replace `op`; appends the tensors between them to `tensors`."""
-    outputs = list(op.outputs)
-    sides = (layer.forward, layer.backward)
+def _add_directions(graph: SubGraphRewrite, op: FileOperator, layer: BidirectionalLayer) -> None:
+    """Adds the operators that stand for `op`, and the tensors between them."""
+    outputs, sides = list(op.outputs), (layer.forward, layer.backward)
     if _is_merged(op):
-        outputs = [_add_direction_tensor(tensors, op, layer, inputs) for inputs in sides]
-    operators = [
-        replace(
-            op,
-            name=layer.name,
-            inputs=(op.inputs[0], *(op.inputs[i] if i >= 0 else -1 for i in inputs)),
-            outputs=(output,),
-            options={**(op.options or {}), BACKWARD: inputs is layer.backward},
-        )
-        for inputs, output in zip(sides, outputs, strict=True)
-    ]
+        outputs = [_add_direction_tensor(graph, op, layer, inputs) for inputs in sides]
+    for inputs, output in zip(sides, outputs, strict=True):
+        operands = (op.inputs[0], *(op.inputs[i] if i >= 0 else -1 for i in inputs))
+        options = {**(op.options or {}), BACKWARD: inputs is layer.backward}
+        graph.operators.append(replace(op, name=layer.name, inputs=operands, outputs=(output,), options=options))
     if _is_merged(op):
-        join_options = {"axis": len(tensors[op.outputs[0]].shape) - 1, "fused_activation_function": 0}
-        operators.append(
-            replace(op, name="CONCATENATION", inputs=tuple(outputs), outputs=op.outputs, options=join_options)
-        )
-    return operators
+        join_options = {"axis": len(graph.tensors[op.outputs[0]].shape) - 1, "fused_activation_function": 0}
+        graph.operators.append(replace(op, name="CONCATENATION", inputs=tuple(outputs), options=join_options))
 
 
-def _add_direction_tensor(tensors: list[Tensor], op: Operator, layer: Layer, inputs: Sequence[int]) -> int:
-    """Appends the output tensor of one direction to `tensors` and returns its index."""
-    merged = tensors[op.outputs[0]]
-    units = tensors[_units_tensor(op, layer, inputs)].shape[layer.dimension]
+def _add_direction_tensor(
+    graph: SubGraphRewrite, op: FileOperator, layer: BidirectionalLayer, inputs: Sequence[int]
+) -> int:
+    """Adds the output tensor of one direction; its index."""
+    merged = graph.tensors[op.outputs[0]]
+    units = graph.tensors[_units_tensor(op, layer, inputs)].shape[layer.dimension]
     signature = merged.shape_signature and (*merged.shape_signature[:-1], units)
     name = f"{merged.name} {'backward' if inputs is layer.backward else 'forward'}"
-    shape = (*merged.shape[:-1], units)
-    tensors.append(replace(merged, index=len(tensors), name=name, shape=shape, shape_signature=signature))
-    return len(tensors) - 1
+    return graph.add_tensor(merged, name=name, shape=(*merged.shape[:-1], units), shape_signature=signature)

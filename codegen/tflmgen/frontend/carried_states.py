@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
+from tflmgen.frontend.model_graph.subgraphs import OperatorKey
+from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.shape_bounds import TensorKey
-from tflmgen.frontend.subgraphs import OperatorKey
-from tflmgen.frontend.tensor_values import constant_values
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
 from tflmgen.frontend.variables import variable_name
 
 
@@ -27,7 +27,7 @@ class CarriedState:
 
 def carried_states(model: Model) -> dict[TensorKey, CarriedState]:
     """Variables that are read once and assigned once, and beside that only initialised, by the tensor that is read."""
-    accesses = defaultdict[str, list[tuple[SubGraph, Operator]]](list)
+    accesses = defaultdict[str, list[tuple[SubGraph, FileOperator]]](list)
     for graph in model.subgraphs:
         for name, op in _accesses(graph):
             accesses[name].append((graph, op))
@@ -64,7 +64,7 @@ def without_operators(model: Model, operators: Collection[OperatorKey]) -> Model
     return replace(model, subgraphs=tuple(kept))
 
 
-def _accesses(graph: SubGraph) -> Iterator[tuple[str, Operator]]:
+def _accesses(graph: SubGraph) -> Iterator[tuple[str, FileOperator]]:
     """Operators that make a handle or take one, by the variable's name.."""
     handles: dict[int, str] = {}
     for op in graph.operators:
@@ -77,10 +77,10 @@ def _accesses(graph: SubGraph) -> Iterator[tuple[str, Operator]]:
                     yield handles[tensor], op
 
 
-def _initialisers(model: Model) -> Iterator[Operator]:
+def _initialisers(model: Model) -> Iterator[FileOperator]:
     return (op for graph in model.subgraphs for op in graph.operators if op.name == "CALL_ONCE")
 
 
-def _assigns_zeros(graph: SubGraph, op: Operator) -> bool:
+def _assigns_zeros(graph: SubGraph, op: FileOperator) -> bool:
     value = graph.tensors[op.inputs[1]] if op.name == "ASSIGN_VARIABLE" else None
     return value is not None and value.data is not None and not constant_values(value).any()

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import DType
+from tflmgen.kernels import Comparison
 
 CASE = "STABLEHLO_CASE"
 
@@ -41,7 +42,7 @@ class _Rewriter:
                 subgraph = self._replace(subgraph, op, self._branches(subgraph, op))
         return subgraph
 
-    def _branches(self, subgraph: SubGraph, op: Operator) -> tuple[int, ...]:
+    def _branches(self, subgraph: SubGraph, op: FileOperator) -> tuple[int, ...]:
         branches = tuple((op.options or {}).get("branch_subgraph_indices", ()))
         index = subgraph.tensors[op.inputs[0]] if op.inputs and op.inputs[0] >= 0 else None
         location = Location(self._model.name, subgraph.index, subgraph.name, op.index, op.name)
@@ -51,7 +52,7 @@ class _Rewriter:
             raise ModelError([Problem(location, f"the index of {CASE} must be one int32")])
         return branches
 
-    def _replace(self, subgraph: SubGraph, op: Operator, branches: Sequence[int]) -> SubGraph:
+    def _replace(self, subgraph: SubGraph, op: FileOperator, branches: Sequence[int]) -> SubGraph:
         """Replaces `op` by an IF between the first branch and a new subgraph that selects among the others."""
         tensors, replacement = self._select_branch(subgraph, op, 0, branches)
         operators = tuple(
@@ -60,8 +61,8 @@ class _Rewriter:
         return replace(subgraph, tensors=tensors, operators=operators)
 
     def _select_branch(
-        self, subgraph: SubGraph, op: Operator, number: int, branches: Sequence[int]
-    ) -> tuple[tuple[Tensor, ...], tuple[Operator, ...]]:
+        self, subgraph: SubGraph, op: FileOperator, number: int, branches: Sequence[int]
+    ) -> tuple[tuple[FileTensor, ...], tuple[FileOperator, ...]]:
         if number == len(branches) - 1:
             call = replace(op, name="CALL", inputs=op.inputs[1:], options={"subgraph": branches[number]})
             return subgraph.tensors, (call,)
@@ -77,7 +78,11 @@ class _Rewriter:
         )
         is_equal = replace(number_tensor, index=next_tensor + 1, dtype=DType.BOOL, type_name="bool", data=None)
         compare = replace(
-            op, name="EQUAL", inputs=(op.inputs[0], next_tensor), outputs=(next_tensor + 1,), options=None
+            op,
+            name=Comparison.EQUAL.operator,
+            inputs=(op.inputs[0], next_tensor),
+            outputs=(next_tensor + 1,),
+            options=None,
         )
         otherwise = self._remaining_cases(subgraph, op, number + 1, branches)
         branch_options = {
@@ -87,7 +92,7 @@ class _Rewriter:
         branch_op = replace(op, name="IF", inputs=(next_tensor + 1, *op.inputs), options=branch_options)
         return (*subgraph.tensors, number_tensor, is_equal), (compare, branch_op)
 
-    def _remaining_cases(self, outer: SubGraph, op: Operator, number: int, branches: Sequence[int]) -> int:
+    def _remaining_cases(self, outer: SubGraph, op: FileOperator, number: int, branches: Sequence[int]) -> int:
         """Index of a new subgraph (index, operands) -> results that selects among the branches from `number` on."""
         frame = self._empty_subgraph(outer, op, f"{outer.name} case {op.index} from {number}")
         place = len(self.added)
@@ -97,7 +102,7 @@ class _Rewriter:
         self.added[place] = replace(frame, tensors=tensors, operators=operators)
         return frame.index
 
-    def _without_index(self, outer: SubGraph, op: Operator, branch: int) -> int:
+    def _without_index(self, outer: SubGraph, op: FileOperator, branch: int) -> int:
         """Index of a new subgraph (index, operands) -> results that ignores the index and calls `branch`."""
         frame = self._empty_subgraph(outer, op, f"{outer.name} case {op.index} branch {branch}")
         call = replace(
@@ -106,7 +111,7 @@ class _Rewriter:
         self.added.append(replace(frame, operators=(call,)))
         return frame.index
 
-    def _empty_subgraph(self, outer: SubGraph, op: Operator, name: str) -> SubGraph:
+    def _empty_subgraph(self, outer: SubGraph, op: FileOperator, name: str) -> SubGraph:
         """A subgraph without operators whose inputs and outputs have the types of an operator's."""
         operand_tensors = (*op.inputs, *op.outputs)
         tensors = tuple(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.frontend.tensor_values import constant_values
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.model_graph.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 
 
-def constant_cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
+def constant_cut(op: FileOperator, graph: SubGraph) -> tuple[range, ...] | None:
     """Indices along each dimension of the input; None for another operator, or what is known at run time only.
 
     None, too, for new dimensions, an ellipsis, ends that count from the beginnings, and bounds that do not fit.
@@ -36,7 +36,7 @@ def _plain(shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) ->
 
 
 def _strided(
-    op: Operator, shape: Sequence[int], begins: Sequence[int], ends: Sequence[int], steps: Sequence[int]
+    op: FileOperator, shape: Sequence[int], begins: Sequence[int], ends: Sequence[int], steps: Sequence[int]
 ) -> tuple[range, ...] | None:
     options = op.options or {}
     if 0 in steps or any(options.get(name) for name in ("ellipsis_mask", "new_axis_mask", "offset")):

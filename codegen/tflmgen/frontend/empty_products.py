@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.tflite.model import FileOperator
 from tflmgen.ir import TensorType, Value
+from tflmgen.kernels import traits_of
 
 Inputs = tuple[Value | None, ...]
 
 
-def with_depth(context: Context, op: Operator, inputs: Inputs, declared: Sequence[TensorType]) -> Inputs:
+def with_depth(context: Context, op: FileOperator, inputs: Inputs, declared: Sequence[TensorType]) -> Inputs:
     """The operands of a product over nothing with zeros of depth 1 for those without elements; others as they are."""
-    depths = _DEPTHS.get(op.name)
+    traits = traits_of(op.name)
+    depths = _of_matrices if traits.products else _of_dense if traits.is_matrix_layer else None
     if depths is None or len(inputs) < 2 or inputs[0] is None or inputs[1] is None or not declared:
         return inputs
     values = inputs[0], inputs[1]
@@ -39,20 +41,17 @@ def _zeros(context: Context, value: Value, axis: int) -> Value:
     return context.folded(value.name, type_, np.full(shape, number, type_.dtype.numpy).tobytes())
 
 
-def _of_dense(op: Operator, values: Sequence[Value]) -> tuple[int, int] | None:
-    """The last axis of both, where the input is a matrix of the weights' depth."""
+def _of_dense(op: FileOperator, values: Sequence[Value]) -> tuple[int, int] | None:
+    """The last axes of the input and of the weights, over which a matrix layer sums; None where it is malformed."""
     del op
     ranks = [len(v.type.shape) for v in values]
     return (ranks[0] - 1, 1) if ranks[0] >= 1 and ranks[1] == 2 and not values[1].type.blocks else None
 
 
-def _of_matrices(op: Operator, values: Sequence[Value]) -> tuple[int, int] | None:
+def _of_matrices(op: FileOperator, values: Sequence[Value]) -> tuple[int, int] | None:
+    """The axes of two matrices over which their product sums; None where it is malformed."""
     ranks = [len(v.type.shape) for v in values]
     if min(ranks) < 2:
         return None
     options: dict[str, Any] = dict(op.options or {})
     return ranks[0] - (2 if options.get("adj_x") else 1), ranks[1] - (1 if options.get("adj_y") else 2)
-
-
-_DEPTHS = {"FULLY_CONNECTED": _of_dense, "BATCH_MATMUL": _of_matrices}
-"""Operator -> the axes of its first two operands over which it sums; None where it is malformed."""

@@ -9,25 +9,25 @@ import numpy as np
 
 from tflmgen.errors import Problem
 from tflmgen.frontend.empty_products import with_depth
-from tflmgen.frontend.import_context import Argument, Context, Handle
-from tflmgen.frontend.import_row_call import RowCall, RowError, inferred
-from tflmgen.frontend.import_row_shapes import is_sized_at_run_time, track_largest
+from tflmgen.frontend.import_context import Argument, Context, VariableHandle
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, inferred
+from tflmgen.frontend.import_row_shapes import is_sized_at_run_time, track_sizes
 from tflmgen.frontend.import_rows import import_rows
 from tflmgen.frontend.kept_state import keeps_state, state_name, state_of, state_problems, updated_tensors
+from tflmgen.frontend.model_graph.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.operator_check import check_operator
 from tflmgen.frontend.shape_bounds import is_open
-from tflmgen.frontend.subgraphs import CONTROL_FLOW
 from tflmgen.frontend.tensor_lists import RowStore, row_stores
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.frontend.tflite.unused_tensors import unread_after
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
 from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import INTERMEDIATES, TABLE, State, fold, instance_of, traits_of
+from tflmgen.kernels import INTERMEDIATES, State, fold, instance_of, traits_of
 
 OutputBounds = Sequence[Mapping[int, int]]
 """Per output of a subgraph: axis -> upper bound of that dimension, where known."""
 
-ControlFlow = Callable[["Scope", Operator, Origin], tuple[Node, ...]]
+ControlFlow = Callable[["Scope", FileOperator, Origin], tuple[Node, ...]]
 
 
 class Scope:
@@ -63,7 +63,7 @@ class Scope:
             argument.type.elements or argument.is_constant or self._is_open(argument)
         ):
             return self.context.folded(argument.name, argument.type, b"")
-        if isinstance(argument, Handle):
+        if isinstance(argument, VariableHandle):
             tensor = self.subgraph.tensors[index]
             self.context.tensor_problem(self.subgraph, tensor, "a resource handle is used as a tensor")
             return self.define(index)
@@ -80,7 +80,7 @@ class Scope:
         self.bind(index, value)
         return value
 
-    def stand_in(self, op: Operator) -> None:
+    def stand_in(self, op: FileOperator) -> None:
         """Defines the outputs of an operator that failed its checks, so that their readers are checked too."""
         for index in op.outputs:
             if self.subgraph.tensors[index].dtype is not None:
@@ -128,7 +128,7 @@ def import_block(
     return Block(tuple(nodes), tuple(r for r in returned if isinstance(r, Value)), subgraph.name), returned
 
 
-def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+def _operator(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
     context, subgraph = scope.context, scope.subgraph
     inputs = tuple(scope.read(i) if i >= 0 else None for i in op.inputs)
     open_problems = [context.open[v] for v in inputs if v in context.open]
@@ -167,25 +167,25 @@ def _operator(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
     if _fold(scope, op, inputs, outputs, checked.attributes):
         return ()
     _check_data(scope, op, inputs, origin)
-    track_largest(context, op.name, inputs, outputs, checked.attributes)
+    track_sizes(context, op.name, inputs, outputs, checked.attributes)
     old_state = (context.contents[name] for name in state_names)
     inputs, updated = (*inputs, *old_state), _update_variables(scope, op, state_names)
     return (Op(context.new_id(), op.name, inputs, (*outputs, *updated), checked.attributes, origin),)
 
 
-def _lacks_data(scope: Scope, op: Operator, inputs: Sequence[Value | None]) -> bool:
+def _lacks_data(scope: Scope, op: FileOperator, inputs: Sequence[Value | None]) -> bool:
     """Whether a non-constant operand has no elements. An empty constant is valid data: an empty list of axes."""
     tensors = [scope.subgraph.tensors[i] for i, v in zip(op.inputs, inputs, strict=True) if v and not v.type.elements]
     return any(0 in tensor.shape and tensor.data is None and not is_open(tensor) for tensor in tensors)
 
 
-def _check_data(scope: Scope, op: Operator, inputs: Sequence[Value | None], origin: Origin) -> None:
+def _check_data(scope: Scope, op: FileOperator, inputs: Sequence[Value | None], origin: Origin) -> None:
     """Reports an operand without data that the operator computes elements from."""
     if _lacks_data(scope, op, inputs) and not traits_of(op.name, scope.context.operators).takes_nothing:
         scope.context.problem(origin, f"{op.name} computes elements from an operand without any")
 
 
-def _bind_empty(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[Node, ...]:
+def _bind_empty(scope: Scope, op: FileOperator, outputs: Sequence[Value]) -> tuple[Node, ...]:
     """Binds the outputs of an operator that computes no elements to empty constants; returns no nodes."""
     for index, value in zip(op.outputs, outputs, strict=True):
         scope.bind(index, scope.context.folded(value.name, value.type, b""))
@@ -193,7 +193,7 @@ def _bind_empty(scope: Scope, op: Operator, outputs: Sequence[Value]) -> tuple[N
 
 
 def _state_variables(
-    context: Context, subgraph: SubGraph, op: Operator, states: Sequence[State]
+    context: Context, subgraph: SubGraph, op: FileOperator, states: Sequence[State]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names of the variables that hold the operator's state, and problems with them; one of both is empty."""
     names = tuple(state_name(subgraph, op, index) for index in range(len(states)))
@@ -203,7 +203,7 @@ def _state_variables(
     return (), (f"{op.name} requires a state of static shape",)
 
 
-def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
+def _with_intermediates(op: FileOperator, subgraph: SubGraph) -> FileOperator:
     """The operator with the quantisation of its intermediate tensors as the option INTERMEDIATES."""
     if not op.intermediates or op.options is None:
         return op
@@ -211,7 +211,7 @@ def _with_intermediates(op: Operator, subgraph: SubGraph) -> Operator:
     return replace(op, options={**op.options, INTERMEDIATES: quantizations})
 
 
-def _update_variables(scope: Scope, op: Operator, state_names: Sequence[str]) -> list[Value]:
+def _update_variables(scope: Scope, op: FileOperator, state_names: Sequence[str]) -> list[Value]:
     """New values of the variable tensors that an operator updates, then of its own state."""
     updated = []
     for tensor in updated_tensors(op, scope.subgraph, scope.context.operators):
@@ -230,13 +230,13 @@ def _update_variable(scope: Scope, name: str) -> Value:
 
 
 def _dynamic_operator(
-    scope: Scope, op: Operator, origin: Origin, inputs: tuple[Value | None, ...], declared: tuple[TensorType, ...]
+    scope: Scope, op: FileOperator, origin: Origin, inputs: tuple[Value | None, ...], declared: tuple[TensorType, ...]
 ) -> tuple[Node, ...]:
     tensors = tuple(scope.subgraph.tensors[i] for i in op.outputs)
     max_dims = scope.max_dims.get(op.outputs[0], {}) if op.outputs else {}
     described = _with_intermediates(op, scope.subgraph)
     try:
-        imported = import_rows(scope.context, RowCall(described, origin, inputs, tensors, declared, max_dims))
+        imported = import_rows(scope.context, DynamicCall(described, origin, inputs, tensors, declared, max_dims))
     except RowError as error:
         problem = Problem(scope.context.location(origin), str(error), _BOUND_ADVICE)
         for index, type_ in zip(op.outputs, declared, strict=True):
@@ -294,7 +294,7 @@ _WEIGHT_DECODERS = ("DEQUANTIZE", "CUSTOM:TFLM_DECODE")
 
 
 def _fold(
-    scope: Scope, op: Operator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
+    scope: Scope, op: FileOperator, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> bool:
     """Evaluates an operator on constants if its outputs are small, since later shapes may depend on them.
 
@@ -321,11 +321,11 @@ def _fold(
 def _is_lookup_table(subgraph: SubGraph, tensor: int) -> bool:
     """Whether the tensor has readers in this subgraph and all of them gather rows from it."""
     readers = [op for op in subgraph.operators if tensor in op.inputs]
-    only_gathered = all(op.name in TABLE and op.inputs.index(tensor) == TABLE[op.name] for op in readers)
+    only_gathered = all(op.inputs.index(tensor) == traits_of(op.name).roles.table for op in readers)
     return bool(readers) and only_gathered and tensor not in subgraph.outputs
 
 
-def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> tuple[Node, ...]:
+def _row_store(scope: Scope, op: FileOperator, origin: Origin, store: RowStore) -> tuple[Node, ...]:
     """ROW_STORE node: `list` with its row `index` replaced by `row` (a lowered TensorListSetItem)."""
     source, index, row = (scope.read(i) for i in (store.list, store.index, store.row))
     output = scope.context.value(scope.subgraph.tensors[op.outputs[0]].name, source.type)
@@ -335,13 +335,13 @@ def _row_store(scope: Scope, op: Operator, origin: Origin, store: RowStore) -> t
     return (Op(scope.context.new_id(), "ROW_STORE", (source, index, row), (output,), None, origin),)
 
 
-def _handle(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+def _handle(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
     del origin
-    scope.bind(op.outputs[0], Handle(variable_name(op)))
+    scope.bind(op.outputs[0], VariableHandle(variable_name(op)))
     return ()
 
 
-def _read_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+def _read_variable(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
     name = _variable_of(scope, op, origin)
     if name is None:
         scope.define(op.outputs[0])
@@ -360,7 +360,7 @@ def _read_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ..
 _FREEZE = "Convert the model with its variables initialised, or frozen"
 
 
-def _assign_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+def _assign_variable(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
     name = _variable_of(scope, op, origin)
     if name is None:
         return ()
@@ -374,15 +374,15 @@ def _assign_variable(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, 
     return ()
 
 
-def _call_once(scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+def _call_once(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
     """No nodes: variables start with the contents that the initialisation assigns."""
     del scope, op, origin
     return ()
 
 
-def _variable_of(scope: Scope, op: Operator, origin: Origin) -> str | None:
+def _variable_of(scope: Scope, op: FileOperator, origin: Origin) -> str | None:
     handle = scope.argument(op.inputs[0]) if op.inputs else None
-    if not isinstance(handle, Handle):
+    if not isinstance(handle, VariableHandle):
         scope.context.problem(origin, f"the first input of {op.name} must be the handle of a variable")
         return None
     if handle.variable not in scope.context.contents:

@@ -55,7 +55,11 @@ class Builder:
         scalar_type = vector.type.with_shape(())
         flat = self.view(vector, (vector.type.elements,))
         scalar = self.op("STRIDED_SLICE", (flat, *bounds), scalar_type, _SINGLE_ELEMENT)
-        return scalar if scalar_type.dtype is DType.INT32 else self.op("CAST", (scalar,), EXTENT)
+        return scalar if scalar_type.dtype is DType.INT32 else self.cast(scalar, DType.INT32)
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """The value's numbers in another type."""
+        return self.op("CAST", (value,), replace(value.type, dtype=dtype))
 
     def op(
         self, name: str, inputs: Sequence[Value | None], type_: TensorType, options: Mapping[str, Any] | None = None
@@ -69,7 +73,7 @@ class Builder:
         self.nodes.append(Op(self._context.new_id(), name, tuple(inputs), outputs, attributes, self._origin))
 
     def view(self, value: Value, shape: tuple[int, ...]) -> Value:
-        """The same bytes with another shape."""
+        """The value's bytes with another shape."""
         return self.op("RESHAPE", (value,), value.type.with_shape(shape), {"new_shape": shape})
 
     def _copy_extents(self, value: Value, of: Value, without: int | None = None) -> Value:
@@ -80,7 +84,7 @@ class Builder:
         return value
 
     def with_extent(self, value: Value, axis: int, extent: Value) -> Value:
-        """The same value with another extent along one axis."""
+        """The value with another extent along one axis."""
         viewed = self._copy_extents(self.view(value, value.type.max_shape), value)
         self._context.extents[viewed] = {**self._context.extents.get(viewed, {}), axis: extent}
         return viewed
@@ -136,6 +140,8 @@ class Builder:
     def limited_extent(self, number: Value, maximum: int, minimum: int = 0, wrong_argument: bool = False) -> Value:
         """A computed number as an extent; a run-time error if it is not in `minimum`..`maximum`."""
         extent = self._context.value(number.name, EXTENT)
+        if (form := self._context.linear_form(number)) is not None:
+            self._context.linear[extent] = form
         self._add("LIMIT_ROWS", (number,), (extent,), Limit(minimum, maximum, wrong_argument))
         return extent
 
@@ -152,7 +158,7 @@ class Builder:
         return self._copy_extents(placed, value)
 
     def window_count(self, extent: Value, spacing: Spacing) -> Value:
-        """How many windows there are along a dimension."""
+        """Number of windows along a dimension."""
         windows = self._context.value(f"windows of {extent.name}", EXTENT)
         if spacing.same:
             if spacing.stride == 1:
@@ -193,6 +199,14 @@ class Builder:
         if not attributes.exact:
             self._context.extents[sliced] = {**self._context.extents.get(sliced, {}), attributes.axis: extent}
         return sliced
+
+    def counted_rows(self, name: str, inputs: Sequence[Value], types: Sequence[TensorType]) -> tuple[Value, ...]:
+        """Outputs of an operator that tells behind them how many rows the first one has."""
+        outputs = tuple(self._context.value(self._origin.operator_name.lower(), type_) for type_ in types)
+        extent = self._context.value(f"rows of {outputs[0].name}", EXTENT)
+        self._add(name, inputs, (*outputs, extent), None)
+        self._context.extents[outputs[0]] = {0: extent}
+        return outputs
 
     def new_shape(self, shape: Value, requested: Value) -> Value:
         """The shape vector `requested` with its -1 resolved; a run-time error if the numbers of elements differ."""

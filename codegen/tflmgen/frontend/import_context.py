@@ -8,28 +8,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import Location, Problem
 from tflmgen.frontend.shape_bounds import Bounds, TensorKey
-from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileTensor, Model, SubGraph
 from tflmgen.frontend.variables import FileVariable
-from tflmgen.ir import Bound, DType, Origin, TensorType, Value
+from tflmgen.ir import Bound, DType, Origin, TensorType, Value, constant_array
 from tflmgen.kernels import Operators
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class VariableHandle:
     """Value of a resource tensor: the name of its variable, without bytes of its own."""
 
     variable: str
 
 
-Argument = Value | Handle
+Argument = Value | VariableHandle
 
 
 @dataclass(frozen=True, slots=True)
-class FileTensor:
+class TensorSource:
     """The tensor (subgraph, tensor) that a Value holds.
 
     extents  axis -> rows in use along it, an int32 scalar, of a tensor with dynamic dimensions
@@ -37,6 +38,10 @@ class FileTensor:
 
     key: TensorKey
     extents: Mapping[int, Value] = field(default_factory=dict)
+
+
+LinearForm = Mapping[Value | None, NDArray[Any]]
+"""Elements as a sum: those at None, and of each extent a multiple for each element."""
 
 
 class Context:
@@ -59,11 +64,25 @@ class Context:
         self.uninitialised: set[Value] = set()
         self.extents: dict[Value, dict[int, Value]] = {}
         """Values with dynamic dimensions -> axis -> extent: the rows in use along it, an int32 scalar."""
-        self.tensors: dict[Value, FileTensor] = {}
+        self.tensors: dict[Value, TensorSource] = {}
         """Values that operators of the file compute -> their tensors."""
         self.largest: dict[Value, NDArray[Any]] = {}
         """Small integer values computed from dynamic dimensions -> upper bound of each element."""
+        self.linear: dict[Value, LinearForm] = {}
+        """Small integer values computed linearly from dynamic dimensions."""
         self._last_id = 0
+
+    def linear_form(self, value: Value) -> LinearForm | None:
+        """An integer value as a sum of multiples: a single number that nothing is known of is itself."""
+        if value in self.linear or value.type.dtype not in (DType.INT32, DType.INT64):
+            return self.linear.get(value)
+        array = constant_array(value, self.constants)
+        if array is not None:
+            return {None: array}
+        if value.type.elements != 1:
+            return None
+        shape, dtype = value.type.max_shape, value.type.dtype.numpy
+        return {None: np.zeros(shape, dtype), value: np.ones(shape, dtype)}
 
     def new_id(self) -> int:
         """An id that no value or node of this import has."""
@@ -84,14 +103,14 @@ class Context:
         return self.constant(name, type_, data, f"folded.{hashlib.sha256(data).hexdigest()[:32]}")
 
     def location(self, origin: Origin) -> Location:
-        """Where an operator of the file stands, for messages."""
+        """Place of an operator in the file, for messages."""
         return origin.location(self.model.name)
 
     def problem(self, origin: Origin, rule: str, advice: str = "") -> None:
         """Records a rule of the operator at `origin` that the file breaks; the import goes on, to find others."""
         self.problems.append(Problem(self.location(origin), rule, advice))
 
-    def tensor_problem(self, subgraph: SubGraph, tensor: Tensor, rule: str, advice: str = "") -> None:
+    def tensor_problem(self, subgraph: SubGraph, tensor: FileTensor, rule: str, advice: str = "") -> None:
         """Records a rule of a tensor that the file breaks; the import goes on, to find others."""
         location = Location(
             self.model.name, subgraph.index, subgraph.name, tensor=tensor.index, tensor_name=tensor.name
@@ -109,7 +128,7 @@ class Context:
     def note_tensor(self, key: TensorKey, argument: Argument) -> None:
         """Records the tensor of a value, with the extents that it has now; the first one of a value with several."""
         if isinstance(argument, Value):
-            self.tensors.setdefault(argument, FileTensor(key, dict(self.extents.get(argument, {}))))
+            self.tensors.setdefault(argument, TensorSource(key, dict(self.extents.get(argument, {}))))
 
     def bound_type(self, value: Value) -> TensorType:
         """Type of a value, with Bounds as its dynamic dimensions."""

@@ -8,13 +8,20 @@ from dataclasses import dataclass, replace
 
 from tflmgen.frontend.import_block import OutputBounds, Scope, import_block
 from tflmgen.frontend.import_build import Builder, new_extents
-from tflmgen.frontend.import_context import Argument, Context, Handle, difference
+from tflmgen.frontend.import_context import Argument, Context, VariableHandle, difference
 from tflmgen.frontend.import_if import import_if
-from tflmgen.frontend.import_regions import Region, arguments_agree, counts_agree, failed_outputs, without_handles
+from tflmgen.frontend.import_regions import (
+    ImportedRegion,
+    arguments_agree,
+    counts_agree,
+    failed_outputs,
+    without_handles,
+)
 from tflmgen.frontend.import_while import import_while
+from tflmgen.frontend.kept_state import assigning_subgraphs, stateful_subgraphs
+from tflmgen.frontend.model_graph.subgraphs import CALLS, CONTROL_FLOW, references
 from tflmgen.frontend.shape_bounds import is_open
-from tflmgen.frontend.subgraphs import CALLS, CONTROL_FLOW, assigning_subgraphs, references, stateful_subgraphs
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.ir import Block, Bound, Call, DType, Function, Node, Origin, TensorType, Value
 
 
@@ -79,7 +86,7 @@ class ControlFlowImporter:
         return self._imported[signature]
 
     def _import_function(
-        self, subgraph: SubGraph, arguments: Sequence[Handle | TensorType], output_bounds: OutputBounds
+        self, subgraph: SubGraph, arguments: Sequence[VariableHandle | TensorType], output_bounds: OutputBounds
     ) -> Function:
         context = self._context
         prologue = Builder(context, Origin(subgraph.index, subgraph.name, 0, "INPUT"))
@@ -87,7 +94,7 @@ class ControlFlowImporter:
         arguments_inside: list[Argument] = []
         extents: list[Value] = []
         for index, argument in zip(subgraph.inputs, arguments, strict=True):
-            if isinstance(argument, Handle):
+            if isinstance(argument, VariableHandle):
                 inputs.append(argument)
                 arguments_inside.append(argument)
                 continue
@@ -129,7 +136,7 @@ class ControlFlowImporter:
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name}_{self._names[name]}"
 
-    def node(self, scope: Scope, op: Operator, origin: Origin) -> tuple[Node, ...]:
+    def node(self, scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...]:
         """Nodes of one IF, WHILE or CALL; defines its outputs in `scope`."""
         if len(references(op)) != len(CONTROL_FLOW[op.name]):
             self._context.problem(origin, f"{op.name} requires options that name its subgraphs")
@@ -146,12 +153,12 @@ class ControlFlowImporter:
 
     def region(
         self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds = ()
-    ) -> Region:
+    ) -> ImportedRegion:
         """The subgraph as a region with these operands: inlined if one operator alone refers to it, else a call."""
         if target.index not in self._shared:
-            return Region(*import_block(self._context, target, arguments, self.node, output_bounds))
+            return ImportedRegion(*import_block(self._context, target, arguments, self.node, output_bounds))
         nodes, returned = self._invoke(target, arguments, origin, output_bounds)
-        return Region(Block(nodes, without_handles(returned), target.name), returned)
+        return ImportedRegion(Block(nodes, without_handles(returned), target.name), returned)
 
     def _invoke(
         self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds
@@ -172,7 +179,7 @@ class ControlFlowImporter:
         return (call,), outputs[:result_count]
 
     def _call(
-        self, scope: Scope, op: Operator, origin: Origin, operands: list[Argument], target: SubGraph
+        self, scope: Scope, op: FileOperator, origin: Origin, operands: list[Argument], target: SubGraph
     ) -> tuple[Node, ...]:
         context = self._context
         agrees = arguments_agree(context, origin, "input of", operands, target)

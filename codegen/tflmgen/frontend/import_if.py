@@ -7,10 +7,16 @@ from dataclasses import dataclass, replace
 
 from tflmgen.frontend.import_block import Scope
 from tflmgen.frontend.import_build import Builder, new_extents
-from tflmgen.frontend.import_context import Argument, Context, Handle, difference
-from tflmgen.frontend.import_regions import Region, Regions, arguments_agree, counts_agree, failed_outputs
+from tflmgen.frontend.import_context import Argument, Context, VariableHandle, difference
+from tflmgen.frontend.import_regions import (
+    ImportedRegion,
+    RegionImporter,
+    arguments_agree,
+    counts_agree,
+    failed_outputs,
+)
 from tflmgen.frontend.shape_bounds import is_open
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.ir import Block, DType, If, Node, Origin, Value
 
 SIDES = ("then", "else")
@@ -20,7 +26,7 @@ SIDES = ("then", "else")
 class _Branch:
     """One branch: region, contents of variables at its end, and the results after adaptation by `builder`."""
 
-    region: Region
+    region: ImportedRegion
     contents: Mapping[str, Value]
     builder: Builder
     results: list[Value]
@@ -31,9 +37,9 @@ class _Branch:
 
 
 def import_if(
-    regions: Regions,
+    regions: RegionImporter,
     scope: Scope,
-    op: Operator,
+    op: FileOperator,
     origin: Origin,
     operands: Sequence[Argument],
     targets: Sequence[SubGraph],
@@ -66,7 +72,7 @@ def import_if(
 
 
 def _condition(
-    context: Context, op: Operator, origin: Origin, operands: Sequence[Argument], targets: Sequence[SubGraph]
+    context: Context, op: FileOperator, origin: Origin, operands: Sequence[Argument], targets: Sequence[SubGraph]
 ) -> Value | None:
     """The condition; None, with problems reported, where it or the branches are not those of an IF."""
     condition = operands[0] if operands else None
@@ -96,7 +102,7 @@ def _output(
     is_valid = True
     for side, branch, target in zip(SIDES, branches, targets, strict=True):
         result = branch.region.returned[position]
-        if isinstance(result, Handle):
+        if isinstance(result, VariableHandle):
             context.problem(origin, f"the {side} branch returns a resource handle")
             result = context.value("", declared)
         tensor = target.tensors[target.outputs[position]]

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tflmgen.frontend.import_block import OutputBounds, Scope
-from tflmgen.frontend.import_context import Argument, Context, Handle, difference
+from tflmgen.frontend.import_context import Argument, Context, VariableHandle, difference
 from tflmgen.frontend.shape_bounds import is_open
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.ir import Block, Origin, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class ImportedRegion:
     """An imported region, and its results (values and handles) in the file's order."""
 
     block: Block
     returned: tuple[Argument, ...]
 
 
-class Regions(Protocol):
+class RegionImporter(Protocol):
     """Importer of subgraphs as regions, with undo."""
 
     def region(
         self, target: SubGraph, arguments: Sequence[Argument], origin: Origin, output_bounds: OutputBounds = ()
-    ) -> Region:
+    ) -> ImportedRegion:
         """The subgraph imported with these operands, and the values that it returns."""
 
     def assigns(self, target: SubGraph) -> bool:
@@ -44,7 +44,7 @@ def without_handles(arguments: Sequence[Argument]) -> tuple[Value, ...]:
     return tuple(a for a in arguments if isinstance(a, Value))
 
 
-def failed_outputs(scope: Scope, op: Operator) -> tuple[()]:
+def failed_outputs(scope: Scope, op: FileOperator) -> tuple[()]:
     """Defines the outputs of an operator that failed its checks; returns no nodes."""
     scope.stand_in(op)
     return ()
@@ -71,8 +71,10 @@ def arguments_agree(
     agrees = True
     for position, (operand, index) in enumerate(zip(operands, target.inputs, strict=True)):
         tensor = target.tensors[index]
-        if isinstance(operand, Handle) or tensor.dtype is None:
-            reason = "" if isinstance(operand, Handle) and tensor.dtype is None else "a resource on one side only"
+        if isinstance(operand, VariableHandle) or tensor.dtype is None:
+            reason = (
+                "" if isinstance(operand, VariableHandle) and tensor.dtype is None else "a resource on one side only"
+            )
         else:
             any_shape = is_open(tensor) or operand in context.extents
             reason = difference(operand.type, context.declared(target, index), any_shape)

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, bounded, declared_dim
+from tflmgen.frontend.import_row_call import DynamicCall, bounded, declared_dim
 from tflmgen.frontend.import_row_shapes import respread
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Value, constant_array
@@ -25,7 +25,7 @@ Outputs = tuple[Value, ...] | None
 class _Call:
     """One operator: its block sizes by axis of space, and the numbers before and after each of these axes."""
 
-    def __init__(self, context: Context, builder: Builder, call: RowCall) -> None:
+    def __init__(self, context: Context, builder: Builder, call: DynamicCall) -> None:
         self.context, self.builder, self.call = context, builder, call
         arrays = [constant_array(v, context.constants) for v in (*call.inputs, None, None)[1:3]]
         self.blocks = [] if arrays[0] is None else [int(n) for n in arrays[0].reshape(-1)]
@@ -69,7 +69,7 @@ class _Call:
         return value
 
 
-def space_to_batch(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def space_to_batch(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """An error at run time where a padded dimension is no multiple of its block."""
     regroup, value = _Call(context, builder, call), call.inputs[0]
     if value is None or not regroup.is_understood():
@@ -98,7 +98,7 @@ def space_to_batch(context: Context, builder: Builder, call: RowCall) -> Outputs
     return (output if batches is None else _joined(regroup, value, output, batches),)
 
 
-def batch_to_space(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def batch_to_space(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """An error at run time where batches are no multiple of the parts, or less is there than crops take."""
     regroup, value = _Call(context, builder, call), call.inputs[0]
     if value is None or not regroup.is_understood():

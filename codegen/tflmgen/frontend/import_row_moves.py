@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked, declared_dim
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, checked, declared_dim
+from tflmgen.frontend.import_row_shapes import exact_extent
 from tflmgen.frontend.import_row_slices import TO_THE_END
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Value, constant_array
@@ -26,7 +27,7 @@ SYMMETRIC = 1
 """MIRROR_PAD's mode, as the schema numbers it, that repeats the border."""
 
 
-def _named_axis(context: Context, call: RowCall, source: int, at: int) -> int | None:
+def _named_axis(context: Context, call: DynamicCall, source: int, at: int) -> int | None:
     """The axis that input `at` names, if it is a dynamic one of input `source`."""
     value, axes = call.inputs[source], constant_array(call.inputs[at], context.constants)
     if value is None or axes is None or axes.size != 1:
@@ -35,7 +36,7 @@ def _named_axis(context: Context, call: RowCall, source: int, at: int) -> int | 
     return axis if axis in context.extents.get(value, {}) else None
 
 
-def split(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def split(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """SPLIT into equal parts; an error at run time where they would not be."""
     axis, value, count = _named_axis(context, call, 1, 0), call.inputs[1], len(call.tensors)
     if axis is None or value is None or not count:
@@ -50,7 +51,7 @@ def split(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return tuple(outputs)
 
 
-def split_v(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def split_v(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """SPLIT_V: parts of given lengths, of which one may be what remains."""
     axis, value = _named_axis(context, call, 0, 2), call.inputs[0]
     lengths = constant_array(call.inputs[1], context.constants)
@@ -81,7 +82,7 @@ def split_v(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return tuple(outputs)
 
 
-def unpack(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def unpack(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """UNPACK along a dynamic dimension: there are as many rows as outputs, or it is an error at run time."""
     value = call.inputs[0]
     if value is None:
@@ -95,7 +96,7 @@ def unpack(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return row_wise(context, builder, replace(call, inputs=(builder.exactly(value, count, axis),)))
 
 
-def reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def reverse(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """REVERSE_V2: the rows in use come in reverse order."""
     value, named = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or named is None:
@@ -113,7 +114,7 @@ def reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return row_wise(context, builder, replace(call, inputs=(value, builder.integers("axes", rest))))
 
 
-def mirror_pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def mirror_pad(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """MIRROR_PAD: mirrored rows are cut out and joined to the others; an error where there are too few."""
     value, table = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or table is None or table.size != 2 * len(value.type.shape):
@@ -145,7 +146,7 @@ def _mirrored(builder: Builder, value: Value, axis: int, begin: int, count: int)
     return builder.cut(value, *bounds, Cut(axis, -1, False, to_first, False, True), count)
 
 
-def tile(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def tile(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """TILE along dynamic dimensions, or by numbers from the run time."""
     value, multiples = call.inputs
     if value is None or multiples is None or multiples.type.elements != len(value.type.shape):
@@ -176,7 +177,7 @@ def _numbered(known: NDArray[Any] | None, value: Value) -> list[tuple[int, int |
     return [(a, None if known is None else int(known.reshape(-1)[a])) for a in range(len(value.type.shape))]
 
 
-def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: float) -> Outputs:
+def pad_at_run_time(context: Context, builder: Builder, call: DynamicCall, number: float) -> Outputs:
     """PAD and PADV2 by numbers from the run time; dimensions that the file declares as large as before stay."""
     value, table = call.inputs[:2]
     if value is None or table is None or table.type.elements != 2 * len(value.type.shape):
@@ -185,6 +186,8 @@ def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: f
         bound = declared_dim(call, axis)
         if bound == size and axis not in context.extents.get(value, {}):
             continue
+        if bound < 0:
+            bound = _exact_room(context, value, table, axis)
         room = bound if bound >= 0 else bounded(context, call, axis)
         before, after = (builder.limited_extent(builder.element(table, 2 * axis + side), room) for side in (0, 1))
         total = builder.sum([before, builder.extent(value, axis), after])
@@ -195,12 +198,20 @@ def pad_at_run_time(context: Context, builder: Builder, call: RowCall, number: f
     return (value,)
 
 
-def depth_to_space(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _exact_room(context: Context, value: Value, table: Value, axis: int) -> int:
+    """The padded dimension where it is the same for every run, as when rows are filled up to a number; else -1."""
+    extent = context.extents.get(value, {}).get(axis, value.type.max_shape[axis])
+    pads = [(table, (axis, side) if len(table.type.shape) == 2 else (2 * axis + side,)) for side in (0, 1)]
+    room = exact_extent(context, [extent, *pads])
+    return -1 if room is None else room
+
+
+def depth_to_space(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """DEPTH_TO_SPACE of dynamic rows: each row of pixels becomes `block_size` rows."""
     return _blocks(context, builder, call, lambda value, _, extent, size: (value, builder.times(extent, size)))
 
 
-def space_to_depth(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def space_to_depth(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """SPACE_TO_DEPTH of dynamic rows: `block_size` rows become one; an error at run time if rows are left over."""
 
     def divided(value: Value, axis: int, extent: Value, size: int) -> tuple[Value, Value]:
@@ -211,7 +222,7 @@ def space_to_depth(context: Context, builder: Builder, call: RowCall) -> Outputs
 
 
 def _blocks(
-    context: Context, builder: Builder, call: RowCall, fit: Callable[[Value, int, Value, int], tuple[Value, Value]]
+    context: Context, builder: Builder, call: DynamicCall, fit: Callable[[Value, int, Value, int], tuple[Value, Value]]
 ) -> Outputs:
     value = call.inputs[0]
     if value is None or len(value.type.shape) != 4:

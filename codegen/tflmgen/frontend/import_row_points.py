@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, bounded
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded
 from tflmgen.frontend.import_row_shapes import known_dims
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
 from tflmgen.ir import Value, constant_array
@@ -18,7 +18,7 @@ from tflmgen.ir import Value, constant_array
 Outputs = tuple[Value, ...] | None
 
 
-def gather_nd(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def gather_nd(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """GATHER_ND; None if neither the table nor the indices have a form that is known. Dynamic axes of the table may be
     indexed."""
     table, indices = (*call.inputs, None)[:2]
@@ -29,7 +29,7 @@ def gather_nd(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return row_wise(context, builder, call, frozenset((0, axis) for axis in named))
 
 
-def scatter_nd(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def scatter_nd(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """An error at run time where updates are of another size than the output's remaining dimensions."""
     indices, updates, shape = (*call.inputs, None, None)[:3]
     if indices is None or updates is None or shape is None or not indices.type.shape:
@@ -69,15 +69,15 @@ def scatter_nd(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (output,)
 
 
-def _depth(context: Context, call: RowCall, indices: Value) -> int:
-    """How many indices a point has."""
+def _depth(context: Context, call: DynamicCall, indices: Value) -> int:
+    """Number of indices of a point."""
     last = len(indices.type.shape) - 1
     if last in context.extents.get(indices, {}):
         raise RowError(f"{call.op.name} requires points whose number of indices does not depend on the run time")
     return indices.type.max_shape[last]
 
 
-def _exactly(builder: Builder, call: RowCall, value: Value | None, size: int, axis: int) -> Value:
+def _exactly(builder: Builder, call: DynamicCall, value: Value | None, size: int, axis: int) -> Value:
     assert value is not None
     if size > value.type.max_shape[axis]:
         raise RowError(

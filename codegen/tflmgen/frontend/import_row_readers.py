@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.import_build import EXTENT, Builder
+from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_batches import batch_to_space, space_to_batch
-from tflmgen.frontend.import_row_call import RowCall, check_rows, checked
+from tflmgen.frontend.import_row_call import DynamicCall, check_rows, checked
+from tflmgen.frontend.import_row_found import nonzero, segment_sum, unique
 from tflmgen.frontend.import_row_moves import (
     depth_to_space,
     mirror_pad,
@@ -41,7 +42,7 @@ from tflmgen.kernels import Operators, Traits, in_use, normalize_axis, traits_of
 Outputs = tuple[Value, ...] | None
 
 
-def _concatenation(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _concatenation(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     operands = [v for v in call.inputs if v is not None]
     rank = len(operands[0].type.shape)
     axis = normalize_axis(int((call.op.options or {}).get("axis", 0)), rank)
@@ -72,7 +73,7 @@ def _concatenation(context: Context, builder: Builder, call: RowCall) -> Outputs
     return (joined,)
 
 
-def _gather(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _gather(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """GATHER along a dynamic dimension: one row per index. The indices may be dynamic too."""
     table, indices = (*call.inputs, None)[:2]
     if table is None or indices is None:
@@ -83,7 +84,7 @@ def _gather(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return row_wise(context, builder, call, frozenset({(0, axis)}))
 
 
-def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _reduction(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """Reductions over dynamic dimensions: rows not in use are filled with the neutral element."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None:
@@ -113,7 +114,7 @@ def _reduction(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def _divided(context: Context, builder: Builder, total: Value, number: Value) -> Value:
-    divisor = builder.op("CAST", (number,), replace(EXTENT, dtype=total.type.dtype))
+    divisor = builder.cast(number, total.type.dtype)
     mean = builder.op("DIV", (total, divisor), total.type, {"fused_activation_function": 0})
     if total in context.extents:
         context.extents[mean] = context.extents[total]
@@ -138,7 +139,7 @@ def _neutral(context: Context, name: str, type_: TensorType) -> float | None:
     return limits[neutral > 0]
 
 
-def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _along_last(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """SOFTMAX and similar along a dynamic last dimension: elements not in use do not contribute."""
     value = call.inputs[0]
     if value is None or not value.type.shape:
@@ -159,7 +160,7 @@ def _along_last(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (output,)
 
 
-def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _along_named(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """ARG_MAX and ARG_MIN: rows not in use get the losing extreme; among equals the first wins."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None or axes.size != 1:
@@ -171,21 +172,48 @@ def _along_named(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return _compared(context, builder, call, axis, 1, neutral)
 
 
-def _top(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _top(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """TOPK_V2: rows not in use lose; a run-time error if there are fewer than it takes."""
-    value, count = call.inputs[0], constant_array(call.inputs[1], context.constants)
-    if value is None or count is None or count.size != 1 or not value.type.shape:
+    value, count = call.inputs[:2]
+    if value is None or count is None or count.type.elements != 1 or not value.type.shape:
         return None
     axis = len(value.type.shape) - 1
+    least = -math.inf if value.type.dtype.is_float else value.type.dtype.limits[0]
+    fixed = constant_array(count, context.constants)
+    if fixed is None:
+        return _top_of_computed(context, builder, call, axis, least)
     if axis not in context.extents.get(value, {}):
         return None
     checked(context, call, call.inputs)
-    least = -math.inf if value.type.dtype.is_float else value.type.dtype.limits[0]
-    return _compared(context, builder, call, axis, int(count.reshape(-1)[0]), least)
+    return _compared(context, builder, call, axis, int(fixed.reshape(-1)[0]), least)
+
+
+def _top_of_computed(
+    context: Context, builder: Builder, call: DynamicCall, axis: int, least: float
+) -> tuple[Value, ...]:
+    """TOPK_V2 of a number known at run time only: the most that it may be, of which so many are in use."""
+    value, count = call.inputs[:2]
+    assert value is not None
+    assert count is not None
+    room = value.type.max_shape[axis]
+    greatest = context.largest.get(count)
+    limit = room if greatest is None else min(room, int(greatest.reshape(-1)[0]))
+    extent = builder.extent(value, axis)
+    number = builder.view(count, ()) if count.type.shape else count
+    rest = builder.limited_extent(builder.difference(extent, number), room, 0, wrong_argument=True)
+    in_use = builder.limited_extent(builder.difference(extent, rest), limit)
+    if (form := context.linear_form(number)) is not None:
+        context.linear[in_use] = form
+    fixed = replace(call, inputs=(value, builder.integers("count", limit)))
+    checked(context, fixed, fixed.inputs)
+    outputs = _compared(context, builder, fixed, axis, 0, least)
+    for output in outputs:
+        context.extents[output] = {**context.extents.get(output, {}), axis: in_use}
+    return outputs
 
 
 def _compared(
-    context: Context, builder: Builder, call: RowCall, axis: int, minimum: int, loser: float
+    context: Context, builder: Builder, call: DynamicCall, axis: int, minimum: int, loser: float
 ) -> tuple[Value, ...]:
     """An operator that compares the elements along an axis, of which there must be `minimum`; `loser` loses."""
     value = call.inputs[0]
@@ -197,7 +225,7 @@ def _compared(
     return row_wise(context, builder, replace(call, inputs=(filled, *call.inputs[1:])), frozenset({(0, axis)}))
 
 
-def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _reverse(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """Reverse CUMSUM: rows not in use, which it sums first, become 0."""
     value, axes = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None or axes is None or not (call.op.options or {}).get("reverse", False):
@@ -213,7 +241,7 @@ def _reverse(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (output,)
 
 
-def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _pad(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """PAD along dynamic dimensions: everything after the rows in use becomes padding."""
     value, pads = call.inputs[0], constant_array(call.inputs[1], context.constants)
     if value is None:
@@ -239,7 +267,7 @@ def _pad(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (output,)
 
 
-def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _batch_matmul(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """BATCH_MATMUL over a dynamic depth: rows not in use become 0 in both operands."""
     inputs = list(call.inputs[:2])
     options = call.op.options or {}
@@ -259,7 +287,7 @@ def _batch_matmul(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return row_wise(context, builder, replace(call, inputs=tuple(inputs)), frozenset(depths))
 
 
-Reader = Callable[[Context, Builder, RowCall], Outputs]
+Reader = Callable[[Context, Builder, DynamicCall], Outputs]
 
 READERS: Mapping[str, Reader] = {
     "CONCATENATION": _concatenation,
@@ -276,6 +304,9 @@ READERS: Mapping[str, Reader] = {
     "BATCH_MATMUL": _batch_matmul,
     "CUMSUM": _reverse,
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"), slide),
+    "WHERE": nonzero,
+    "UNIQUE": unique,
+    "SEGMENT_SUM": segment_sum,
     "TOPK_V2": _top,
     "SPLIT": split,
     "SPLIT_V": split_v,

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, checked
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import mixing_error
 from tflmgen.ir import Op, Value
 from tflmgen.kernels import in_use
 
 
-def recurrent(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...]:
+def recurrent(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...]:
     """The output, then the new contents of the states. Raises RowError for channels, weights or states that vary."""
     sequence, positions = call.inputs[0], context.operators[call.op.name].updates
     states = [call.inputs[index] for index in positions if index < len(call.inputs)]
@@ -50,7 +50,7 @@ def recurrent(context: Context, builder: Builder, call: RowCall) -> tuple[Value,
     return (output, *updated)
 
 
-def _check_axes(context: Context, call: RowCall) -> None:
+def _check_axes(context: Context, call: DynamicCall) -> None:
     """Raises RowError unless nothing but the batches and the steps of the input vary."""
     for index, value in enumerate(call.inputs):
         for axis in context.extents.get(value, {}) if value is not None else ():
@@ -58,5 +58,5 @@ def _check_axes(context: Context, call: RowCall) -> None:
                 raise mixing_error(context, call, (index, axis))
 
 
-def _add(context: Context, builder: Builder, call: RowCall, outputs: tuple[Value, ...], attributes: object) -> None:
+def _add(context: Context, builder: Builder, call: DynamicCall, outputs: tuple[Value, ...], attributes: object) -> None:
     builder.nodes.append(Op(context.new_id(), call.op.name, call.inputs, outputs, attributes, call.origin))

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, checked
 from tflmgen.ir import DType, Value, constant_array
 from tflmgen.kernels import in_use
 
 
-def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def resize(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """The resized image; None if all sizes are known. Raises RowError if the channels are dynamic."""
     image, wanted = call.inputs
     if image is None or wanted is None or len(image.type.shape) != 4 or wanted.type.elements != 2:
@@ -40,7 +40,7 @@ def resize(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ..
     return (resized,)
 
 
-def _largest_size(context: Context, call: RowCall, wanted: Value) -> list[int]:
+def _largest_size(context: Context, call: DynamicCall, wanted: Value) -> list[int]:
     """The most pixels that the output has at run time, down and across."""
     if wanted.type.dtype is not DType.INT32:
         raise RowError(f"{call.op.name} requires a size of int32, this one has {wanted.type.dtype.label}")

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, bounded, checked
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, checked
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import DType, OperatorInstance, Value, constant_array
 from tflmgen.kernels import MAX_RANK, Repeat, fold, traits_of
@@ -24,11 +26,19 @@ Outputs = tuple[Value, ...] | None
 
 def is_sized_at_run_time(name: str, inputs: Sequence[Value | None]) -> bool:
     """Whether an operand that determines the output's shape is not constant."""
-    operands = (inputs[index] for index in traits_of(name).shape_operands if index < len(inputs))
+    operands = (inputs[index] for index in traits_of(name).roles.shapes if index < len(inputs))
     return any(value is not None and not value.is_constant for value in operands)
 
 
-def track_largest(
+def track_sizes(
+    context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
+) -> None:
+    """Records what is known of outputs computed from dynamic dimensions: upper bounds, and linear forms."""
+    _track_largest(context, name, inputs, outputs, attributes)
+    _track_linear(context, name, inputs, outputs, attributes)
+
+
+def _track_largest(
     context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> None:
     """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest."""
@@ -50,18 +60,80 @@ def track_largest(
         context.largest[value] = np.asarray(array)
 
 
-def shape_of(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _track_linear(
+    context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
+) -> None:
+    """Records outputs that are linear in dynamic dimensions in Context.linear, term by term.
+
+    What moves, adds or converts elements does the same with the elements of each term.
+    """
+    traits, activation = traits_of(name), getattr(attributes, "activation", None)
+    is_linear = traits.moves or traits.view or traits.adds or traits.converts
+    is_clamped = traits.clamped and activation is not None and activation.value != 0
+    if not is_linear or is_clamped or any(value.type.dtype not in (DType.INT32, DType.INT64) for value in outputs):
+        return
+    is_data = [bool(traits.joins or traits.adds) or index == traits.roles.data for index in range(len(inputs))]
+    forms = [
+        context.linear_form(value) if value is not None and data else None
+        for value, data in zip(inputs, is_data, strict=True)
+    ]
+    if not any(form and set(form) - {None} for form in forms):
+        return
+    if any(data and form is None for data, form in zip(is_data, forms, strict=True)):
+        return
+    types = tuple(v.type if v is not None else None for v in inputs)
+    terms = {}
+    for term in dict.fromkeys(key for form in forms if form for key in form):
+        arrays = tuple(
+            constant_array(value, context.constants)
+            if form is None
+            else form.get(term, np.zeros(form[None].shape, form[None].dtype))
+            for value, form in zip(inputs, forms, strict=True)
+        )
+        folded = fold(name, OperatorInstance(types, tuple(v.type for v in outputs), arrays, attributes))
+        if folded is None:
+            return
+        terms[term] = [np.asarray(array) for array in folded]
+    for index, value in enumerate(outputs):
+        context.linear[value] = {term: arrays[index] for term, arrays in terms.items()}
+
+
+def exact_extent(context: Context, terms: Sequence[tuple[Value, tuple[int, ...]] | Value | int]) -> int | None:
+    """The sum of extents, numbers, and elements of values with a linear form, where the extents cancel; else None."""
+    total: dict[Value | None, int] = {None: 0}
+    for term in terms:
+        if isinstance(term, tuple):
+            value, place = term
+            form = context.linear.get(value)
+            if form is None:
+                return None
+            for key, array in form.items():
+                total[key] = total.get(key, 0) + int(array[place])
+        else:
+            form = {None: np.array(term)} if isinstance(term, int) else context.linear_form(term)
+            for key, array in (form or {}).items():
+                total[key] = total.get(key, 0) + int(array)
+    return total.pop(None) if not any(count for key, count in total.items() if key is not None) else None
+
+
+def shape_of(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """SHAPE: extents of dynamic axes and constants of the others, as one vector."""
     output = checked(context, call, call.inputs).outputs[0]
     (value,) = (v for v in call.inputs if v is not None)
     shape = builder.shape(value)
     if output.dtype is not shape.type.dtype:
-        shape = builder.op("CAST", (shape,), output)
+        shape = builder.cast(shape, output.dtype)
     context.largest[shape] = np.array(value.type.max_shape, output.dtype.numpy)
+    extents, axes = context.extents.get(value, {}), np.arange(len(value.type.max_shape))
+    fixed = [0 if axis in extents else size for axis, size in enumerate(value.type.max_shape)]
+    form: dict[Value | None, NDArray[Any]] = {None: np.array(fixed, output.dtype.numpy)}
+    for axis, extent in extents.items():
+        form[extent] = form.get(extent, 0) + (axes == axis).astype(output.dtype.numpy)
+    context.linear[shape] = form
     return (shape,)
 
 
-def reshape(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def reshape(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """RESHAPE of dynamic rows, or to a computed shape; None if the operator must be imported as it stands."""
     value, shape = (*call.inputs, None)[:2]
     if value is None:
@@ -79,15 +151,13 @@ def reshape(context: Context, builder: Builder, call: RowCall) -> Outputs:
     if shape is None or numbers is not None:
         shape = builder.integers("shape", numbers or ())
     elif shape.type.dtype is not DType.INT32:
-        context.largest[(cast := builder.op("CAST", (shape,), replace(shape.type, dtype=DType.INT32)))] = (
-            context.largest.get(shape, np.full(rank, -1))
-        )
+        context.largest[(cast := builder.cast(shape, DType.INT32))] = context.largest.get(shape, np.full(rank, -1))
         shape = cast
     dims = known_dims(context, call, shape, numbers, rank)
     return (respread(builder, value, shape, _bounds(value, dims), dims),)
 
 
-def _constant_shape(context: Context, call: RowCall, shape: Value | None) -> tuple[int, ...] | None:
+def _constant_shape(context: Context, call: DynamicCall, shape: Value | None) -> tuple[int, ...] | None:
     """The requested shape if it is constant; else None."""
     if shape is not None:
         array = constant_array(shape, context.constants)
@@ -95,7 +165,7 @@ def _constant_shape(context: Context, call: RowCall, shape: Value | None) -> tup
     return tuple(int(n) for n in (call.op.options or {}).get("new_shape") or ())
 
 
-def _rows_joined(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def _rows_joined(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """RESHAPE to a dynamic shape whose declared dimensions after the first are static: a view of the rows."""
     value = call.inputs[0]
     signature = call.tensors[0].shape_signature or ()
@@ -111,7 +181,7 @@ def _rows_joined(context: Context, builder: Builder, call: RowCall) -> Outputs:
 
 
 def known_dims(
-    context: Context, call: RowCall, shape: Value, numbers: Sequence[int] | None, rank: int
+    context: Context, call: DynamicCall, shape: Value, numbers: Sequence[int] | None, rank: int
 ) -> list[tuple[int, bool]]:
     """Per dimension of the output: its upper bound (-1: unknown), and whether the bound is exact."""
     tensor = call.tensors[0]
@@ -162,7 +232,7 @@ def _limited(
     return dims, {axis: dim for axis, dim in enumerate(dims) if not exact[axis]}
 
 
-def fully_connected(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def fully_connected(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """FULLY_CONNECTED on a dynamic input of any rank: all dimensions but the last become rows of a matrix."""
     value, weights = (*call.inputs, None)[:2]
     if value is None or weights is None or len(weights.type.shape) != 2 or len(call.tensors[0].shape) != 2:
@@ -177,7 +247,7 @@ def fully_connected(context: Context, builder: Builder, call: RowCall) -> Output
     return row_wise(context, builder, replace(call, inputs=(matrix, *call.inputs[1:])))
 
 
-def broadcast_to(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def broadcast_to(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """BROADCAST_TO of a dynamic operand: its rows are repeated; an error at run time unless they fit or are one."""
     value, shape = call.inputs[:2]
     if value is None or shape is None or value not in context.extents:
@@ -205,9 +275,9 @@ def broadcast_to(context: Context, builder: Builder, call: RowCall) -> Outputs:
     return (output,)
 
 
-def filled_shape(context: Context, builder: Builder, call: RowCall) -> Outputs:
+def filled_shape(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """FILL and BROADCAST_TO with a dynamic shape: they fill the largest one, and the extents follow from it."""
-    shape_index = 0 if call.op.name == "FILL" else 1
+    (shape_index,) = traits_of(call.op.name).roles.shapes
     shape, operand = call.inputs[shape_index], call.inputs[1 - shape_index]
     if shape is None or operand is None or shape.is_constant or operand in context.extents:
         return None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, checked
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import DType, Value, constant_array
 from tflmgen.kernels import OPERATORS, Cut, Masks, RowWindow, entries_of
@@ -31,7 +31,7 @@ class _Cutter:
 
     context: Context
     builder: Builder
-    call: RowCall
+    call: DynamicCall
     value: Value
 
     def is_dynamic(self, axis: int) -> bool:
@@ -51,7 +51,7 @@ class _Cutter:
             raise RowError(f"{name} requires {length} elements along axis {cut.axis}, which has at most {size}")
         self.value = self.builder.cut(self.value, begin, end, cut, capacity)
 
-    def finish(self, call: RowCall) -> tuple[Value, ...]:
+    def finish(self, call: DynamicCall) -> tuple[Value, ...]:
         """Outputs of the operator on the cut value, with dimensions limited to the user's bounds."""
         outputs = row_wise(self.context, self.builder, call)
         first = outputs[0]
@@ -62,7 +62,7 @@ class _Cutter:
         return (first, *outputs[1:])
 
 
-def slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def slice_rows(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """SLICE with dynamic axes or computed bounds; None if the operator must be imported as it stands."""
     value = call.inputs[0]
     if value is None:
@@ -96,7 +96,7 @@ def slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value
     return cutter.finish(replace(call, inputs=inputs))
 
 
-def strided_slice_rows(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def strided_slice_rows(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """STRIDED_SLICE with dynamic axes or computed bounds; None if the operator must be imported as it stands."""
     value = call.inputs[0]
     steps = constant_array(call.inputs[3], context.constants)
@@ -191,7 +191,7 @@ class _StridedPlan:
         return self._cutter.finish(replace(call, inputs=inputs, op=replace(call.op, options=options)))
 
 
-def _declared(call: RowCall, masks: Masks, entry: int) -> int:
+def _declared(call: DynamicCall, masks: Masks, entry: int) -> int:
     """Declared output dimension of an entry of the bounds; -1 if it is dynamic or cannot be assigned to an axis."""
     bits = (1 << entry) - 1
     if masks.ellipsis or masks.new_axis & bits:
@@ -200,20 +200,20 @@ def _declared(call: RowCall, masks: Masks, entry: int) -> int:
     return _signature(call, -1)[axis] if axis < len(_signature(call, -1)) else -1
 
 
-def _signature(call: RowCall, rank: int) -> tuple[int, ...]:
+def _signature(call: DynamicCall, rank: int) -> tuple[int, ...]:
     """Declared output shape, -1 for dynamic dimensions; all -1 if its rank is not `rank` (-1: any rank)."""
     tensor = call.tensors[0]
     signature = tensor.shape_signature or tensor.shape
     return signature if rank < 0 or len(signature) == rank else (-1,) * rank
 
 
-def _check_bounds(call: RowCall, length: int) -> None:
+def _check_bounds(call: DynamicCall, length: int) -> None:
     for value in call.inputs[1:3]:
         if value is None or value.type.elements != length or value.type.dtype not in (DType.INT32, DType.INT64):
             raise RowError(f"{call.op.name} requires {length} integers (int32 or int64) in each of its bounds")
 
 
-def _element(builder: Builder, call: RowCall, index: int, entry: int) -> Value:
+def _element(builder: Builder, call: DynamicCall, index: int, entry: int) -> Value:
     """Element `entry` of the bounds vector at input `index`, as an int32 scalar."""
     vector = call.inputs[index]
     assert vector is not None

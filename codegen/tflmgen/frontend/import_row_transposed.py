@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError
+from tflmgen.frontend.import_row_call import DynamicCall, RowError
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Value, constant_array
 from tflmgen.kernels import Cut, RowWindow, Spacing, Steps
@@ -21,7 +21,7 @@ VALID = 1
 """The schema's number of padding VALID."""
 
 
-def transpose(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def transpose(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """TRANSPOSE_CONV; None if its operands have no form that is known. Raises RowError if channels or weights are
     dynamic."""
     shape, weights, image = (*call.inputs, None, None)[:3]
@@ -41,7 +41,9 @@ def transpose(context: Context, builder: Builder, call: RowCall) -> tuple[Value,
 class _Transpose:
     """One operator; axes are those of the image and of the output."""
 
-    def __init__(self, context: Context, builder: Builder, call: RowCall, steps: Steps, filters: Sequence[int]) -> None:
+    def __init__(
+        self, context: Context, builder: Builder, call: DynamicCall, steps: Steps, filters: Sequence[int]
+    ) -> None:
         self._context, self._builder, self._call, self._filters = context, builder, call, filters
         strides = ((1, steps.stride_height), (2, steps.stride_width))
         self._spacings = {axis: Spacing(stride, filters[axis], steps.same) for axis, stride in strides}

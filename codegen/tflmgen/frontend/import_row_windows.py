@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall, RowError, checked
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import OperatorInstance, Value
 from tflmgen.kernels import (
@@ -37,7 +37,7 @@ SPACE = (1, 2, 3)
 """Axes of a volume along which a filter moves."""
 
 
-def slide(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def slide(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """CONV_2D, DEPTHWISE_CONV_2D and the pools of an image with a dynamic height or width."""
     image = call.inputs[0]
     if image is None or len(image.type.shape) != 4:
@@ -53,7 +53,7 @@ def slide(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...
     return _Slide(context, builder, call, _window_of(call, instance), instance).outputs(image, dynamic)
 
 
-def slide_volume(context: Context, builder: Builder, call: RowCall) -> tuple[Value, ...] | None:
+def slide_volume(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:
     """CONV_3D of a volume with a dynamic depth, height or width; its SAME padding is laid around the volume."""
     volume = call.inputs[0]
     if volume is None or len(volume.type.shape) != 5:
@@ -90,7 +90,7 @@ def _room(spacing: Spacing, extent: int) -> int:
     return max(extent, (windows - 1) * spacing.stride + spacing.reach)
 
 
-def _window_of(call: RowCall, instance: OperatorInstance) -> Window:
+def _window_of(call: DynamicCall, instance: OperatorInstance) -> Window:
     shapes = [four(t.max_shape) for t in instance.inputs[:2] if t is not None]
     taps = shapes[1][1:3] if traits_of(call.op.name).window is Sliding.FILTER else instance.attributes.taps
     return Window(instance.attributes.steps, shapes[0], taps)
@@ -100,7 +100,7 @@ class _Slide:
     """One operator whose window moves over an image; axes are those of the image."""
 
     def __init__(
-        self, context: Context, builder: Builder, call: RowCall, window: Window, instance: OperatorInstance
+        self, context: Context, builder: Builder, call: DynamicCall, window: Window, instance: OperatorInstance
     ) -> None:
         self._context = context
         self._builder = builder

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import Inputs, RowCall, RowError, check_rows, checked, define
+from tflmgen.frontend.import_row_call import DynamicCall, Inputs, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
 from tflmgen.ir import Op, Value
 from tflmgen.kernels import Repeat, RowWindow, Traits, instance_of, normalize_axis, traits_of
@@ -23,7 +23,7 @@ Axis = tuple[int, int]
 
 
 def row_wise(
-    context: Context, builder: Builder, call: RowCall, absorbed: frozenset[Axis] = frozenset()
+    context: Context, builder: Builder, call: DynamicCall, absorbed: frozenset[Axis] = frozenset()
 ) -> tuple[Value, ...]:
     """Outputs of an operator computed over all rows. Raises RowError if it mixes rows.
 
@@ -53,7 +53,7 @@ def row_wise(
     return outputs
 
 
-def mixing_error(context: Context, call: RowCall, axis: Axis) -> RowError:
+def mixing_error(context: Context, call: DynamicCall, axis: Axis) -> RowError:
     """The error for an operator that combines elements along a dynamic axis."""
     value = call.inputs[axis[0]]
     assert value is not None
@@ -64,7 +64,7 @@ def mixing_error(context: Context, call: RowCall, axis: Axis) -> RowError:
     )
 
 
-def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Iterator[list[Axis]]:
+def _groups(context: Context, call: DynamicCall, absorbed: frozenset[Axis]) -> Iterator[list[Axis]]:
     """Groups of axes of equal dimension, each with at least one dynamic axis."""
     traits = traits_of(call.op.name, context.operators)
     groups: dict[object, list[Axis]] = {}
@@ -83,17 +83,16 @@ def _groups(context: Context, call: RowCall, absorbed: frozenset[Axis]) -> Itera
     return (members for key, members in groups.items() if key in dynamic)
 
 
-def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
+def _key(call: DynamicCall, traits: Traits, index: int, axis: int) -> object:
     """Key of an axis, equal for axes whose dimensions must be equal."""
     ranks = [len(v.type.shape) if v is not None else 0 for v in call.inputs]
     options = call.op.options or {}
-    name = call.op.name
     if traits.elementwise:
         return axis if traits.aligns_leading else axis - ranks[index]
     if traits.joins:
         along = normalize_axis(int(options.get("axis", 0)), ranks[index]) if traits.concatenates else None
         return (index, axis) if axis == along else axis
-    if name == "BATCH_MATMUL" and index < 2:
+    if traits.products and index < 2:
         is_transposed = bool(options.get(("adj_x", "adj_y")[index], False))
         if axis < ranks[index] - 2:
             return axis - ranks[index]
@@ -101,7 +100,7 @@ def _key(call: RowCall, traits: Traits, index: int, axis: int) -> object:
             (axis == ranks[index] - 1) != is_transposed if index == 0 else (axis == ranks[index] - 2) != is_transposed
         )
         return "depth" if is_depth else (index, axis)
-    if name == "GATHER" and axis < int(options.get("batch_dims", 0)):
+    if traits.roles.table is not None and axis < int(options.get("batch_dims", 0)):
         return axis
     return (index, axis)
 
@@ -137,7 +136,7 @@ def unify_extents(
 
 
 def _broadcast(context: Context, builder: Builder, inputs: list[Value | None], members: Sequence[Axis]) -> Value | None:
-    """The same, but where one row meets many it is repeated."""
+    """Row-wise import in which a single row that meets many is repeated."""
     values = [(index, axis, value) for index, axis in members if (value := inputs[index]) is not None]
     dynamic = [(index, axis, v) for index, axis, v in values if axis in context.extents.get(v, {})]
     fixed = [v.type.max_shape[axis] for _, axis, v in values if axis not in context.extents.get(v, {})]
@@ -154,7 +153,7 @@ def _broadcast(context: Context, builder: Builder, inputs: list[Value | None], m
 
 
 def _places(
-    context: Context, call: RowCall, members: Sequence[Axis], operator: CheckedOperator
+    context: Context, call: DynamicCall, members: Sequence[Axis], operator: CheckedOperator
 ) -> list[tuple[int, int]]:
     """Per output: the axis that carries the rows of a group, and its number of output rows per input row."""
     instance = instance_of(call.inputs, operator.outputs, operator.attributes, context.constants)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
-from tflmgen.frontend.import_row_call import RowCall
+from tflmgen.frontend.import_row_call import DynamicCall
 from tflmgen.frontend.import_row_readers import reader_of
 from tflmgen.frontend.import_row_wise import row_wise
 from tflmgen.ir import Node, Value
@@ -26,7 +26,7 @@ class Imported:
     outputs: tuple[Value, ...]
 
 
-def import_rows(context: Context, call: RowCall) -> Imported:
+def import_rows(context: Context, call: DynamicCall) -> Imported:
     """Nodes of an operator with dynamic inputs or a run-time output shape. Raises RowError if it is not supported."""
     builder = Builder(context, call.origin)
     reader = reader_of(call.op.name, context.operators)

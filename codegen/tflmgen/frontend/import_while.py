@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 
 from tflmgen.frontend.import_block import Scope
 from tflmgen.frontend.import_build import Builder, new_extents
-from tflmgen.frontend.import_context import Argument, Context, Handle, difference
+from tflmgen.frontend.import_context import Argument, Context, VariableHandle, difference
 from tflmgen.frontend.import_regions import (
-    Region,
-    Regions,
+    ImportedRegion,
+    RegionImporter,
     arguments_agree,
     counts_agree,
     failed_outputs,
     without_handles,
 )
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.frontend.trips import trip_count
 from tflmgen.ir import DType, Node, Origin, Value, While
 
@@ -42,8 +42,8 @@ class _Attempt:
 
     carried: Sequence[int]
     arguments: Sequence[Argument]
-    test: Region
-    body: Region
+    test: ImportedRegion
+    body: ImportedRegion
     inner: dict[str, Value]
     after: dict[str, Value]
 
@@ -66,9 +66,9 @@ class _Rows:
 
 @dataclass(slots=True)
 class _WhileImporter:
-    regions: Regions
+    regions: RegionImporter
     scope: Scope
-    op: Operator
+    op: FileOperator
     origin: Origin
     operands: Sequence[Argument]
     targets: Sequence[SubGraph]
@@ -166,7 +166,7 @@ class _WhileImporter:
             return None
         return _Attempt(carried, arguments, test, body_region, inner, dict(context.contents))
 
-    def _test(self, condition: SubGraph, arguments: Sequence[Argument]) -> Region | None:
+    def _test(self, condition: SubGraph, arguments: Sequence[Argument]) -> ImportedRegion | None:
         region = self.regions.region(condition, arguments, self.origin)
         values = without_handles(region.returned)
         if len(values) == 1 and values[0].type.dtype is DType.BOOL and values[0].type.elements == 1:
@@ -284,7 +284,7 @@ class _WhileImporter:
             variable, result = attempt.arguments[i], attempt.body.returned[i]
             assert isinstance(variable, Value)
             tensor = body.tensors[body.outputs[i]]
-            reason = "a resource handle" if isinstance(result, Handle) else ""
+            reason = "a resource handle" if isinstance(result, VariableHandle) else ""
             if isinstance(result, Value) and result not in self.context.open:
                 variable_type, result_type = variable.type, result.type
                 if len(variable_type.shape) == len(result_type.shape):
@@ -339,9 +339,9 @@ class _WhileImporter:
 
 
 def import_while(
-    regions: Regions,
+    regions: RegionImporter,
     scope: Scope,
-    op: Operator,
+    op: FileOperator,
     origin: Origin,
     operands: Sequence[Argument],
     targets: Sequence[SubGraph],

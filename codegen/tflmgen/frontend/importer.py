@@ -18,13 +18,12 @@ from tflmgen.frontend.fused_lstm_loops import with_fused_lstm
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_control import ControlFlowImporter
+from tflmgen.frontend.model_graph.subgraphs import CALLS, call_order, references
 from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, is_open, open_axes
-from tflmgen.frontend.subgraphs import CALLS, call_order, references
-from tflmgen.frontend.tflite import model as file
-from tflmgen.frontend.tflite.model import Model, SubGraph
+from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
 from tflmgen.frontend.variables import find_variables
 from tflmgen.frontend.wide_tiles import without_wide_tiles
-from tflmgen.ir import Block, Bound, Call, Function, Module, Origin, Port, Signature, Value, Variable, uses_in, walk
+from tflmgen.ir import Block, Bound, Call, EntryPoint, Function, Module, Origin, Port, Value, Variable, uses_in, walk
 from tflmgen.kernels import MAX_RANK, OPERATORS, Operators
 
 
@@ -168,13 +167,13 @@ def _report_open(context: Context, functions: Sequence[Function]) -> None:
                 context.problems.append(context.open[value])
 
 
-def _signatures(model: Model) -> tuple[file.Signature, ...]:
+def _signatures(model: Model) -> tuple[FileSignature, ...]:
     if model.signatures:
         return model.signatures
-    return (file.Signature("", 0, (), ()),)
+    return (FileSignature("", 0, (), ()),)
 
 
-def _signature(context: Context, model: Model, signature: file.Signature, functions: dict[int, Function]) -> Signature:
+def _signature(context: Context, model: Model, signature: FileSignature, functions: dict[int, Function]) -> EntryPoint:
     subgraph, function = model.subgraphs[signature.subgraph], functions[signature.subgraph]
 
     def ports(indices: Sequence[int], values: Sequence[Value], named: Sequence[tuple[str, int]]) -> tuple[Port, ...]:
@@ -185,7 +184,7 @@ def _signature(context: Context, model: Model, signature: file.Signature, functi
         names = _port_names(subgraph, tensors, named)
         return tuple(Port(name, context.bound_type(v)) for name, v in zip(names, values, strict=False))
 
-    return Signature(
+    return EntryPoint(
         signature.key,
         function.name,
         ports(subgraph.inputs, function.inputs, signature.inputs),

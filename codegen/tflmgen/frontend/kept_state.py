@@ -6,28 +6,28 @@ as an extra output, so that later stages see data flow only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from tflmgen.frontend.model_graph.subgraphs import references
 from tflmgen.frontend.operator_check import options_of
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import OperatorInstance, TensorType, elements_of
-from tflmgen.kernels import Operator as Row
-from tflmgen.kernels import Operators, State
+from tflmgen.kernels import Operators, OperatorSpec, State
 
 
-def keeps_state(op: Operator, operators: Operators) -> bool:
+def keeps_state(op: FileOperator, operators: Operators) -> bool:
     """Whether operators of this name keep state of their own."""
     entry = operators.get(op.name)
     return entry is not None and entry.state is not None
 
 
-def state_of(op: Operator, instance: OperatorInstance, operators: Operators) -> tuple[State, ...]:
+def state_of(op: FileOperator, instance: OperatorInstance, operators: Operators) -> tuple[State, ...]:
     """Pieces of state of an operator whose support rules hold."""
     state = operators[op.name].state
     return state(instance) if state else ()
 
 
-def state_name(subgraph: SubGraph, op: Operator, index: int) -> str:
+def state_name(subgraph: SubGraph, op: FileOperator, index: int) -> str:
     """Name of the variable for piece `index` of the operator's state."""
     return f"{op.name} ({subgraph.index}.{op.index}.{index})"
 
@@ -42,12 +42,12 @@ def all_states(model: Model, operators: Operators) -> Iterator[tuple[str, State]
                     yield state_name(subgraph, op, index), state
 
 
-def updated_tensors(op: Operator, subgraph: SubGraph, operators: Operators) -> list[Tensor]:
+def updated_tensors(op: FileOperator, subgraph: SubGraph, operators: Operators) -> list[FileTensor]:
     """Tensors that an operator updates: variables, or constants with which every run starts."""
     return [subgraph.tensors[op.inputs[position]] for position in operators[op.name].updates]
 
 
-def state_problems(op: Operator, subgraph: SubGraph, operators: Operators) -> tuple[str, ...]:
+def state_problems(op: FileOperator, subgraph: SubGraph, operators: Operators) -> tuple[str, ...]:
     """Problems with the tensors that an otherwise valid operator updates."""
     tensors = updated_tensors(op, subgraph, operators)
     if not all(tensor.is_variable or tensor.data is not None for tensor in tensors):
@@ -57,7 +57,34 @@ def state_problems(op: Operator, subgraph: SubGraph, operators: Operators) -> tu
     return (f"{op.name} requires different variables as its states",) if is_repeated else ()
 
 
-def _declared(subgraph: SubGraph, op: Operator, entry: Row) -> OperatorInstance | None:
+def stateful_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
+    """Subgraphs that access variables, directly or through others."""
+    accesses = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
+    also = {s.index for s in model.subgraphs if any(t.is_variable for t in s.tensors)} | _keeping(model, operators)
+    return _reaching(model, accesses, also)
+
+
+def assigning_subgraphs(model: Model, operators: Operators) -> frozenset[int]:
+    """Subgraphs that assign variables or keep state, directly or through others."""
+    return _reaching(model, frozenset({"ASSIGN_VARIABLE"}), _keeping(model, operators))
+
+
+def _keeping(model: Model, operators: Operators) -> set[int]:
+    """Subgraphs with operators that keep state of their own."""
+    return {s.index for s in model.subgraphs if any(keeps_state(op, operators) for op in s.operators)}
+
+
+def _reaching(model: Model, names: frozenset[str], also: Collection[int]) -> frozenset[int]:
+    """Subgraphs that are in `also` or contain an operator of `names`, and all that refer to them, transitively."""
+    reached = set(also) | {s.index for s in model.subgraphs if any(op.name in names for op in s.operators)}
+    while True:
+        added = {s.index for s in model.subgraphs if any(i in reached for op in s.operators for i in references(op))}
+        if added <= reached:
+            return frozenset(reached)
+        reached |= added
+
+
+def _declared(subgraph: SubGraph, op: FileOperator, entry: OperatorSpec) -> OperatorInstance | None:
     """The operator as declared in the file; None if it is malformed."""
     min_inputs, max_inputs = entry.inputs
     types: list[TensorType] = []

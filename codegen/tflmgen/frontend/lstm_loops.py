@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.affine_functions import AffineFunctions
 from tflmgen.frontend.carried_states import CarriedState, carried_states
+from tflmgen.frontend.model_graph.subgraphs import OperatorKey, bindings, fused_activation, is_loop
+from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.shape_bounds import TensorKey
-from tflmgen.frontend.subgraphs import OperatorKey, bindings, fused_activation, is_loop
 from tflmgen.frontend.tensor_lists import row_stores
-from tflmgen.frontend.tensor_values import constant_values
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
 
@@ -104,7 +104,9 @@ class _Cell:
 
 
 class _Matcher:
-    def __init__(self, graph: SubGraph, loop: Operator, condition: SubGraph, body: SubGraph, states: States) -> None:
+    def __init__(
+        self, graph: SubGraph, loop: FileOperator, condition: SubGraph, body: SubGraph, states: States
+    ) -> None:
         self._states = states
         self._graph, self._loop, self._condition, self._body = graph, loop, condition, body
         self._producers = {tensor: op for op in body.operators for tensor in op.outputs}
@@ -140,7 +142,7 @@ class _Matcher:
                     return _Cell(place, hidden, (*gates, o.inputs[0]))
         return None
 
-    def _producer(self, tensor: int, name: str) -> Operator | None:
+    def _producer(self, tensor: int, name: str) -> FileOperator | None:
         """The operator that makes a tensor, seen through views, if it has this name and no activation."""
         op = self._producers.get(self._source(tensor))
         return op if op is not None and op.name == name and not fused_activation(op) else None
@@ -194,7 +196,7 @@ class _Matcher:
         tensor = self._graph.tensors[self._loop.inputs[place]]
         return tensor.data is not None and not constant_values(tensor).any()
 
-    def _row(self, batch: int) -> tuple[int, Operator] | None:
+    def _row(self, batch: int) -> tuple[int, FileOperator] | None:
         """The place of the sequence, and what takes row t of it, t = 0, 1, 2 …
 
         A row is `batch` vectors that follow one another in memory: no dimension of more than 1 is before the steps'.
@@ -211,7 +213,7 @@ class _Matcher:
                 return place, op
         return None
 
-    def _index(self, pick: Operator) -> tuple[int, int]:
+    def _index(self, pick: FileOperator) -> tuple[int, int]:
         """The tensor of the row's number, as far as it can be told, and the dimension that it counts along.
 
         Where it cannot be told, the tensor of all the pick's starts.
@@ -266,7 +268,7 @@ class _Matcher:
             else None
         )
 
-    def _sums(self, cell: _Cell, pick: Operator, sizes: tuple[int, int, int]) -> list[Array] | None:
+    def _sums(self, cell: _Cell, pick: FileOperator, sizes: tuple[int, int, int]) -> list[Array] | None:
         """Coefficients of the sums of each gate: [cells, features + cells + 1], the same for all of a batch.
 
         sizes  batch, features and cells

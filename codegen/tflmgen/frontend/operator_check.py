@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.frontend.tflite.model import Operator
+from tflmgen.frontend.tflite.model import FileOperator
 from tflmgen.frontend.tflite.names import CUSTOM
 from tflmgen.ir import OperatorInstance, TensorType, Value
-from tflmgen.kernels import CUSTOM_OPTIONS, Operators, Options, Rule, instance_of
-from tflmgen.kernels import Operator as TableRow
+from tflmgen.kernels import CUSTOM_OPTIONS, Operators, OperatorSpec, Options, Rule, instance_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +25,13 @@ class CheckedOperator:
     open: str = ""
 
 
-def options_of(op: Operator) -> Options | None:
+def options_of(op: FileOperator) -> Options | None:
     """Options of the operator in the form that the operator table reads."""
     return {**(op.options or {}), CUSTOM_OPTIONS: op.custom_options} if op.name.startswith(CUSTOM) else op.options
 
 
 def check_operator(
-    op: Operator,
+    op: FileOperator,
     inputs: Sequence[Value | None],
     declared: tuple[TensorType, ...],
     open_shapes: Sequence[bool],
@@ -60,8 +59,8 @@ def check_operator(
     return _check_shapes(op.name, entry.infer(instance), attributes, declared, open_shapes)
 
 
-def _requirement(entry: TableRow, op: Operator, inputs: Sequence[Value | None], outputs: int) -> str:
-    """What `op` lacks in numbers of inputs and outputs; empty where it has them."""
+def _requirement(entry: OperatorSpec, op: FileOperator, inputs: Sequence[Value | None], outputs: int) -> str:
+    """Requirement on the numbers of inputs and outputs that `op` breaks; empty where it breaks none."""
     least, greatest = entry.inputs
     if len(op.inputs) < least or (greatest >= 0 and len(op.inputs) > greatest):
         arity = f"{least}" if least == greatest else f"at least {least}" if greatest < 0 else f"{least} to {greatest}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.frontend.tflite.model import Model, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileTensor, Model, SubGraph
 
 TensorKey = tuple[int, int]
 """(subgraph index, tensor index)."""
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 class Bounds:
     """Upper bounds of dynamic shapes.
 
-    tensors      --max-shape
+    tensors      --max-shape; --max-rows, which says the first dimension alone
     largest      --max-dim: bound of every other dynamic dimension; None: unbounded
     from_inputs  shapes of the user's inputs
     """
@@ -32,7 +32,7 @@ class Bounds:
         """Largest size of an input's dimension: by name, by the user's inputs, else for all; None if nothing bounds
         it."""
         shape = self.tensors.get(key, self.from_inputs.get(key))
-        return self.largest if shape is None else shape[axis]
+        return self.largest if shape is None or axis >= len(shape) else shape[axis]
 
 
 NO_BOUNDS = Bounds()
@@ -40,8 +40,9 @@ NO_BOUNDS = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class ShapeLimit:
-    """A parsed --max-shape option."""
+    """A parsed --max-shape option, or one of --max-rows: `sizes` are those of the first dimensions."""
 
+    option: str
     text: str
     name: str
     sizes: Shape
@@ -53,15 +54,24 @@ def parse_shape_limit(text: str) -> ShapeLimit:
     sizes = _sizes(dims)
     if sizes is None or not name:
         raise UsageError(f"--max-shape {text}: requires NAME=4,3: sizes of at least 1, and less than 2**31 elements")
-    return ShapeLimit(text, name, sizes)
+    return ShapeLimit("--max-shape", text, name, sizes)
 
 
-def is_open(tensor: Tensor) -> bool:
+def parse_row_limit(text: str) -> ShapeLimit:
+    """Parses NAME=N. Raises UsageError for another form."""
+    name, _, rows = text.rpartition("=")
+    sizes = _sizes(rows)
+    if sizes is None or len(sizes) != 1 or not name:
+        raise UsageError(f"--max-rows {text}: requires NAME=N, N from 1 to less than 2**31")
+    return ShapeLimit("--max-rows", text, name, sizes)
+
+
+def is_open(tensor: FileTensor) -> bool:
     """Whether the file declares a tensor without rank, or with a dynamic dimension."""
     return -1 in (tensor.shape_signature or ()) or (not tensor.has_rank and not tensor.shape)
 
 
-def open_axes(tensor: Tensor) -> tuple[int, ...]:
+def open_axes(tensor: FileTensor) -> tuple[int, ...]:
     """Axes whose dimension the file declares as -1."""
     return tuple(axis for axis, dim in enumerate(tensor.shape_signature or ()) if dim < 0)
 
@@ -72,7 +82,7 @@ def find_bounds(
     max_dim: int | None,
     input_shapes: Mapping[TensorKey, Shape] | None = None,
 ) -> Bounds:
-    """Bounds from --max-shape (`limits`), --max-dim and the shapes of the user's inputs.
+    """Bounds from --max-shape and --max-rows (`limits`), --max-dim and the shapes of the user's inputs.
 
     NAME is an input or output of a signature, an input or output tensor of the main subgraph, or `subgraph:tensor`,
     both by name or index. Raises ModelError if a name or a shape doesn't fit the model.
@@ -80,20 +90,18 @@ def find_bounds(
     problems: list[Problem] = []
     tensors: dict[TensorKey, Shape] = {}
     for limit in limits:
-        option, name, sizes = limit.text, limit.name, limit.sizes
+        option, name, sizes = f"{limit.option} {limit.text}", limit.name, limit.sizes
         keys = _tensors_named(model, name)
         location = Location(model.name)
         if not keys:
-            problems.append(
-                Problem(location, f"--max-shape {option}: nothing in the model is called that", _names(model))
-            )
+            problems.append(Problem(location, f"{option}: nothing in the model is called that", _names(model)))
         for key in keys:
             graph = model.subgraphs[key[0]]
-            mismatch = _mismatch(graph.tensors[key[1]], sizes)
+            mismatch = _mismatch(graph.tensors[key[1]], sizes, limit.option == "--max-rows")
             if mismatch:
                 tensor = graph.tensors[key[1]]
                 place = Location(model.name, graph.index, graph.name, tensor=tensor.index, tensor_name=tensor.name)
-                problems.append(Problem(place, f"--max-shape {option}: {mismatch}"))
+                problems.append(Problem(place, f"{option}: {mismatch}"))
             else:
                 tensors[key] = sizes
     if problems:
@@ -109,14 +117,14 @@ def _sizes(dims: str) -> tuple[int, ...] | None:
     return sizes if 0 < math.prod(sizes) < 2**31 else None
 
 
-def _mismatch(tensor: Tensor, sizes: tuple[int, ...]) -> str:
-    """Reason why a tensor cannot have this shape as its bound; empty if it can."""
+def _mismatch(tensor: FileTensor, sizes: tuple[int, ...], is_first: bool) -> str:
+    """Reason why a tensor cannot have this shape, or these first dimensions, as its bound; empty if it can."""
     if not tensor.has_rank and not tensor.shape:
         return ""
-    if len(sizes) != len(tensor.shape):
+    if len(sizes) != len(tensor.shape) and not (is_first and tensor.shape):
         return f"the tensor has {len(tensor.shape)} dimensions: {list(tensor.shape)}"
     signature = tensor.shape_signature or tensor.shape
-    if any(dim not in (-1, size) for dim, size in zip(signature, sizes, strict=True)):
+    if any(dim not in (-1, size) for dim, size in zip(signature, sizes, strict=not is_first)):
         return f"its shape is {list(signature)}, and fixed in the file where it is not -1"
     return ""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend.tflite.model import Operator, SubGraph
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Matcher:
         self._subgraph = subgraph
         self._producer = {output: op for op in subgraph.operators for output in op.outputs}
 
-    def match(self, op: Operator) -> RowStore | None:
+    def match(self, op: FileOperator) -> RowStore | None:
         if len(op.inputs) != 3 or int((op.options or {}).get("axis", 0)) != 0:
             return None
         before, after = self._producer.get(op.inputs[0]), self._producer.get(op.inputs[2])

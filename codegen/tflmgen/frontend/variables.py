@@ -13,7 +13,7 @@ import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import all_states
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import DType, TensorType
 from tflmgen.kernels import Operators
 
@@ -27,14 +27,14 @@ class FileVariable:
     initial: bytes | None
 
 
-def variable_name(op: Operator) -> str:
+def variable_name(op: FileOperator) -> str:
     """Name of the variable of a VAR_HANDLE."""
     options = op.options or {}
     container, shared = str(options.get("container", "")), str(options.get("shared_name", ""))
     return f"{container}/{shared}" if container else shared
 
 
-def variable_tensor_name(subgraph: SubGraph, tensor: Tensor) -> str:
+def variable_tensor_name(subgraph: SubGraph, tensor: FileTensor) -> str:
     """Name of the variable for a variable tensor, such as the state of an LSTM or SVDF."""
     return f"{tensor.name or 'tensor'} ({subgraph.index}.{tensor.index})"
 
@@ -70,7 +70,7 @@ def _handles(subgraph: SubGraph) -> dict[int, str]:
     return {op.outputs[0]: variable_name(op) for op in subgraph.operators if op.name == "VAR_HANDLE" and op.outputs}
 
 
-def _accesses(subgraph: SubGraph) -> Iterator[tuple[str, Tensor]]:
+def _accesses(subgraph: SubGraph) -> Iterator[tuple[str, FileTensor]]:
     """(variable name, tensor) of each read and assignment through a handle of the same subgraph."""
     handles = _handles(subgraph)
     for op in subgraph.operators:

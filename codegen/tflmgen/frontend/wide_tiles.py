@@ -12,8 +12,9 @@ from itertools import groupby
 
 import numpy as np
 
-from tflmgen.frontend.tensor_values import constant_values
-from tflmgen.frontend.tflite.model import Model, Operator, SubGraph, Tensor
+from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite, rewrite_model
+from tflmgen.frontend.model_graph.tensor_values import constant_values
+from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
 from tflmgen.kernels import MAX_RANK
 
 TILE = "TILE"
@@ -21,20 +22,28 @@ TILE = "TILE"
 
 def without_wide_tiles(model: Model) -> Model:
     """The model with several TILEs for each one that takes too many loops, where shape and multiples are constant."""
-    if not any(op.name == TILE for graph in model.subgraphs for op in graph.operators):
-        return model
-    return replace(model, subgraphs=tuple(map(_split, model.subgraphs)))
+    return rewrite_model(model, _split, renumber=False)
 
 
-def _split(graph: SubGraph) -> SubGraph:
-    tensors, operators = list(graph.tensors), []
-    for op in graph.operators:
-        parts = _parts(graph, op)
-        operators += [op] if len(parts) < 2 else _tiles(tensors, op, parts)
-    return replace(graph, tensors=tuple(tensors), operators=tuple(operators))
+def _split(graph: SubGraphRewrite, op: FileOperator) -> bool:
+    """One TILE for each part, in order; the last one gives the operator's result."""
+    parts = _parts(graph.graph, op)
+    if len(parts) < 2:
+        return False
+    source, multiples = (graph.tensors[index] for index in op.inputs)
+    for part in parts:
+        dtype = multiples.dtype.numpy if multiples.dtype is not None else np.dtype(np.int32)
+        wanted = graph.add_tensor(multiples, data=np.array(part, dtype).tobytes())
+        shape = tuple(dim * number for dim, number in zip(source.shape, part, strict=True))
+        result = op.outputs[0]
+        if part is not parts[-1]:
+            result = graph.add_tensor(source, shape=shape, shape_signature=None, data=None, is_variable=False)
+        graph.operators.append(replace(op, inputs=(source.index, wanted), outputs=(result,)))
+        source = graph.tensors[result]
+    return True
 
 
-def _parts(graph: SubGraph, op: Operator) -> list[tuple[int, ...]]:
+def _parts(graph: SubGraph, op: FileOperator) -> list[tuple[int, ...]]:
     """Multiples of the TILEs that stand for an operator; none where it stays as it is."""
     if op.name != TILE or (len(op.inputs), len(op.outputs)) != (2, 1) or min(op.inputs) < 0:
         return []
@@ -53,22 +62,3 @@ def _loops(shape: Sequence[int], multiples: Sequence[int]) -> int:
     """Loops of the copy: dimensions of one element take none, neighbours of one kind one together."""
     extents = [extent for pair in zip(multiples, shape, strict=True) for extent in pair]
     return sum(1 for _ in groupby(place % 2 for place, extent in enumerate(extents) if extent != 1))
-
-
-def _tiles(tensors: list[Tensor], op: Operator, parts: list[tuple[int, ...]]) -> list[Operator]:
-    """One TILE for each part, in order; the last one gives the operator's result."""
-    source, multiples = (tensors[index] for index in op.inputs)
-    operators = []
-    for part in parts:
-        dtype = multiples.dtype.numpy if multiples.dtype is not None else np.dtype(np.int32)
-        wanted = replace(multiples, index=len(tensors), data=np.array(part, dtype).tobytes())
-        tensors.append(wanted)
-        shape = tuple(dim * number for dim, number in zip(source.shape, part, strict=True))
-        result = replace(source, index=len(tensors), shape=shape, shape_signature=None, data=None, is_variable=False)
-        if part is parts[-1]:
-            result = tensors[op.outputs[0]]
-        else:
-            tensors.append(result)
-        operators.append(replace(op, inputs=(source.index, wanted.index), outputs=(result.index,)))
-        source = result
-    return operators

@@ -165,7 +165,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class EntryPoint:
     """An entry point: inputs and outputs in the order of the function's inputs and results.
 
     The function's further inputs and results are extents: one int32 per dynamic dimension of a port, in the same order.
@@ -255,7 +255,7 @@ class StageWindow:
 
 @dataclass(frozen=True, slots=True)
 class StagePart:
-    """Where a stage of an application is in the file: a range of subgraphs, and of the main subgraph's operators."""
+    """Place of an application's stage in the file: a range of subgraphs, and of the main subgraph's operators."""
 
     name: str
     subgraphs: range
@@ -283,7 +283,7 @@ class Module:
     path: str
     sha256: str
     functions: tuple[Function, ...]
-    signatures: tuple[Signature, ...]
+    signatures: tuple[EntryPoint, ...]
     constants: Mapping[str, bytes]
     state: Mapping[str, Variable] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

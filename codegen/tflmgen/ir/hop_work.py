@@ -1,4 +1,4 @@
-"""How much one hop of a sliding window computes, layer by layer: a record that sliding leaves in the Module."""
+"""Work of one hop of a sliding window, layer by layer: a record that sliding leaves in the Module."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the cycles of a call are estimated by, beside its params.
+    """Numbers that the cycles of a call are estimated by, beside its params.
 
     macs: multiply-accumulate operations. family: of cost models, the one that estimates the kernel, by its name in the
     kernel's declaration; empty where none does. numbers: what the model counts with beside params, such as a filter's
@@ -185,16 +185,21 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What kernels may assume of the processor: `core` is GCC's -mcpu name, features among dsp, mve, fpu.
+    """The processor as kernels see it: `core` is GCC's -mcpu name, features among dsp, mve, fpu.
 
     winograd: bytes that all weights may take where some of them are transformed for Winograd's minimal filtering; 0 for
-    no such kernels.
+    no such kernels. code_cache: bytes of an instruction cache in front of the flash, where longer loops would wait for
+    code. constant_cache: bytes of constants that are cached. constant_waits: cycles of the core per byte of others. All
+    are 0 for a flash as fast as the core, and where it is not known.
     """
 
     core: str
     features: frozenset[str] = frozenset()
     optimize: str = "balanced"
     winograd: int = 0
+    code_cache: int = 0
+    constant_cache: int = 0
+    constant_waits: float = 0
 
     @property
     def instructions(self) -> frozenset[str]:

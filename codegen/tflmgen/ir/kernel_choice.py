@@ -45,4 +45,4 @@ class KernelChoice:
 
 
 Selected = KernelChoice | RowStream | View | Pieces
-"""What computes an operator, with what else might."""
+"""The kernel, row stream, view or pieces that compute an operator, with the alternatives of a kernel."""

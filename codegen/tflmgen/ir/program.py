@@ -6,11 +6,11 @@ The emitter prints it and the checker proves it, without any earlier stage.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from tflmgen.ir.graph import Origin, Signature, Value
+from tflmgen.ir.graph import EntryPoint, Origin, Value
 from tflmgen.ir.kernel import ConstantArray, Memory, Overlap, Params, Part
-from tflmgen.ir.row_stream import Line, LineMove, Running
+from tflmgen.ir.row_stream import LineBuffer, LineMove, MovingPointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,20 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A pointer argument without a value: scratch in the arena, an array in flash, or NULL where `place` is None."""
+    """A pointer argument without a value: scratch in the arena, an array in flash, or NULL where `place` is None.
+
+    copy_of: the array in flash that a Prefetch has brought to `place`.
+    """
 
     place: Place | None
     bytes: int = 0
     c_type: str = "void"
+    copy_of: Flash | None = None
+
+    @property
+    def contents(self) -> Place | None:
+        """The place in flash of the array that it reads; of other arguments `place`."""
+        return self.copy_of or self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ class OutputArgument:
 Argument = InputArgument | OutputArgument | Work
 
 
-RowArgument = Line | Running | Work
+RowArgument = LineBuffer | MovingPointer | Work
 """A pointer inside a stream: into its scratch, into its input or output, or to flash."""
 
 
@@ -97,9 +106,9 @@ class RowCallAt:
     params: Params | None
     moves: tuple[LineMove, ...]
     arguments: tuple[RowArgument, ...]
-    reads: tuple[Line | Running, ...]
-    write: Line | Running
-    scratch: tuple[tuple[Line, int], ...]
+    reads: tuple[LineBuffer | MovingPointer, ...]
+    write: LineBuffer | MovingPointer
+    scratch: tuple[tuple[LineBuffer, int], ...]
     overlaps: tuple[Overlap, ...]
 
 
@@ -165,6 +174,14 @@ class ByteCopy:
     source: Place
     bytes: int
 
+    @property
+    def may_overlap(self) -> bool:
+        """Whether source and destination have bytes in common."""
+        destination, source = self.destination, self.source
+        if isinstance(source, Flash) or replace(destination, offset=0) != replace(source, offset=0):
+            return False
+        return abs(destination.offset - source.offset) < self.bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
@@ -180,6 +197,23 @@ class Transfer:
     rotation: tuple[tuple[int, int], ...]
     values: tuple[Access, ...]
     sources: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """Begins to copy `bytes` of an array in flash to the arena, in front of the code of step `step`."""
+
+    step: int
+    destination: Fixed
+    source: Flash
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchWait:
+    """Waits until all that was prefetched has arrived."""
+
+    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +264,11 @@ class Invoke:
     function: str
 
 
-Instruction = KernelCall | Rename | Assembly | Transfer | Branch | Loop | Invoke
+Instruction = KernelCall | Rename | Prefetch | PrefetchWait | Assembly | Transfer | Branch | Loop | Invoke
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class SlotTarget:
     """Initial target of a slot: `bytes` at a fixed place."""
 
     place: Fixed
@@ -252,11 +286,18 @@ class ProgramFunction:
 
     name: str
     is_entry: bool
-    slots: tuple[Home, ...]
+    slots: tuple[SlotTarget, ...]
     groups: tuple[tuple[int, ...], ...]
     inputs: tuple[Access, ...]
     results: tuple[Access, ...]
     body: tuple[Instruction, ...]
+
+    @property
+    def accesses(self) -> Iterator[Access]:
+        """Every access: inputs, results, reads and writes."""
+        yield from (*self.inputs, *self.results)
+        for instruction in walk_instructions(self.body):
+            yield from accesses_of(instruction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +317,7 @@ class Program:
     """
 
     functions: tuple[ProgramFunction, ...]
-    signatures: tuple[Signature, ...]
+    signatures: tuple[EntryPoint, ...]
     arena_bytes: int
     constants: Mapping[str, ConstantArray]
     state_bytes: int = 0
@@ -312,10 +353,3 @@ def accesses_of(instruction: Instruction) -> Iterator[Access]:
         yield instruction.condition
     elif isinstance(instruction, Loop) and instruction.test is not None:
         yield instruction.test
-
-
-def walk_accesses(function: ProgramFunction) -> Iterator[Access]:
-    """Every access of a function: inputs, results, reads and writes."""
-    yield from (*function.inputs, *function.results)
-    for instruction in walk_instructions(function.body):
-        yield from accesses_of(instruction)

@@ -16,14 +16,14 @@ STREAM_VARIANT = "stream"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineBuffer:
     """An offset into a stream's scratch, where its line buffers are."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class MovingPointer:
     """A pointer that moves on by `advance` bytes after the call: 0 into the stream's output, the others into its input,
     one for each operator that reads it.
     """
@@ -52,9 +52,9 @@ class RowCall:
     stage: int
     kernel: Kernel
     moves: tuple[LineMove, ...]
-    reads: tuple[Line | Running, ...]
-    write: Line | Running
-    scratch: tuple[Line | None, ...]
+    reads: tuple[LineBuffer | MovingPointer, ...]
+    write: LineBuffer | MovingPointer
+    scratch: tuple[LineBuffer | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class RowStream:
 
 
 Called = Kernel | RowStream
-"""What is called to compute an operator: it has operands and overlaps, and takes time."""
+"""Callee that computes an operator: it has operands and overlaps, and takes time."""
 
 Computation = Called | View | Pieces
-"""What computes an operator."""
+"""Callee, view or pieces that compute an operator."""

@@ -173,7 +173,7 @@ class TensorType:
         return -(-self.elements * self.dtype.bits // 8)
 
     def with_shape(self, shape: tuple[Dim, ...]) -> TensorType:
-        """The same element type and quantisation with another shape."""
+        """The element type and quantisation with another shape."""
         return replace(self, shape=shape)
 
     def with_dim(self, axis: int, size: Dim) -> TensorType:

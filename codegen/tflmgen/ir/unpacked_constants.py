@@ -1,4 +1,4 @@
-"""What packed constants hold, read back from their bytes: the value that proof/ compares with the model's own.
+"""Contents of packed constants, read back from their bytes: the values that proof/ compares with the model's own.
 
 What a kernel makes of a sum of products is a function here, so that constants which were searched for are judged by
 what they compute, not by how they were found.

@@ -4,12 +4,12 @@ In: one operator with its types, constants and attributes, and the target proces
 Decided here: support rules, shapes, compile-time folding, value ranges, packed weights, kernel costs and the choice.
 """
 
-from tflmgen.kernels.accepted import ANY, Signature, Types, accepted_types
+from tflmgen.kernels.accepted import ANY, AcceptedTypes, Types, accepted_types
 from tflmgen.kernels.choice import scratch_bytes
-from tflmgen.kernels.costs.estimate import cycles_of
+from tflmgen.kernels.costs.estimate import cycles_of, reads_of
+from tflmgen.kernels.declaration import declarations, reader_of
 from tflmgen.kernels.flash_budget import WINOGRAD
 from tflmgen.kernels.folding.evaluate import fold
-from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, activation_range
 from tflmgen.kernels.numeric.real_functions import Real, Reals
@@ -20,14 +20,13 @@ from tflmgen.kernels.operator import (
     BACKWARD,
     CUSTOM_OPTIONS,
     INTERMEDIATES,
-    Operator,
     Operators,
+    OperatorSpec,
     Options,
     Rule,
     Shape,
     State,
 )
-from tflmgen.kernels.operator_instances import instance_of, instance_of_op
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.operators.batch_matmul import PERMUTATIONS, BatchMatmulAttributes
 from tflmgen.kernels.operators.concatenation import axis_of
@@ -40,7 +39,6 @@ from tflmgen.kernels.operators.dynamic_rows import Along, Axes, Cut, Filler, Lim
 from tflmgen.kernels.operators.dynamic_windows import Spacing
 from tflmgen.kernels.operators.fully_connected import FullyConnectedAttributes
 from tflmgen.kernels.operators.fused import ENTRIES
-from tflmgen.kernels.operators.gather import TABLE
 from tflmgen.kernels.operators.normalize import NormalizeAttributes
 from tflmgen.kernels.operators.pad import paddings
 from tflmgen.kernels.operators.pool_rows import pool_by_rows, reduces_rows
@@ -49,12 +47,10 @@ from tflmgen.kernels.operators.reshape import Dimensions
 from tflmgen.kernels.operators.slice import Masks, entries_of, fixed_cuts, rows_cut
 from tflmgen.kernels.operators.softmax import SoftmaxAttributes
 from tflmgen.kernels.operators.transpose import permutation_of
-from tflmgen.kernels.operators.unary import Alpha
 from tflmgen.kernels.ranges.intervals import Integers, Interval, channels_of, of_array, whole
 from tflmgen.kernels.ranges.range_weighted import reaches_out, weights_of
 from tflmgen.kernels.ranges.transfer import output_ranges, table_of
 from tflmgen.kernels.reference_types import reference_runtimes
-from tflmgen.kernels.registry import declarations, reader_of
 from tflmgen.kernels.rules import (
     COMMON,
     PRESENT,
@@ -72,8 +68,8 @@ from tflmgen.kernels.rules import (
     zero_point,
 )
 from tflmgen.kernels.selection import Selection, Selector, without_overlap
-from tflmgen.kernels.table import OPERATORS, traits_of, with_custom
-from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective, Sliding, Sums, Traits
+from tflmgen.kernels.table import OPERATORS, instance_of, instance_of_op, traits_of, with_custom
+from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective, NumberConversion, Roles, Sliding, Sums, Traits
 from tflmgen.kernels.tuning import TUNING
 
 __all__ = [
@@ -94,13 +90,11 @@ __all__ = [
     "QUANTIZED_PER_TENSOR",
     "SAME_QUANTIZATION",
     "STATIC",
-    "TABLE",
     "TUNING",
     "WINOGRAD",
+    "AcceptedTypes",
     "Activation",
     "Along",
-    "Alpha",
-    "Array",
     "Axes",
     "BatchMatmulAttributes",
     "Comparison",
@@ -116,18 +110,19 @@ __all__ = [
     "Limit",
     "Masks",
     "NormalizeAttributes",
-    "Operator",
+    "NumberConversion",
+    "OperatorSpec",
     "Operators",
     "Options",
     "Real",
     "Reals",
     "Repeat",
+    "Roles",
     "RowWindow",
     "Rule",
     "Selection",
     "Selector",
     "Shape",
-    "Signature",
     "Sliding",
     "SoftmaxAttributes",
     "Spacing",
@@ -170,6 +165,7 @@ __all__ = [
     "pool_by_rows",
     "reaches_out",
     "reader_of",
+    "reads_of",
     "reduces_rows",
     "reference_runtimes",
     "rows_cut",

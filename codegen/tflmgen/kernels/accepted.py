@@ -1,4 +1,4 @@
-"""Which element types an operator takes, found by asking its support rules.
+"""Element types that an operator accepts, found by asking its support rules.
 
 Rules are run on stand-ins for tensors that know their element type only. A stand-in's type, and whether an optional
 input is there at all, is chosen when a rule first asks for it; all choices are tried. A rule that asks for anything
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.operator import Operator
+from tflmgen.kernels.operator import OperatorSpec
 
 Types = frozenset[DType | None]
 """Element types of one operand; None: it may be absent."""
@@ -24,7 +24,7 @@ MANY = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class AcceptedTypes:
     """Element types that go together: any choice out of each operand's set. `inputs` ends with the last one told."""
 
     inputs: tuple[Types, ...]
@@ -32,7 +32,7 @@ class Signature:
 
 
 Question = tuple[str, str, int]
-"""What a rule asks: "absent" or "type", of "input" or "output", which."""
+"""Question of a rule: "absent" or "type", of "input" or "output", which."""
 
 
 class _OtherQuestion(BaseException):
@@ -145,17 +145,17 @@ class _Constants:
         raise _OtherQuestion
 
 
-def accepted_types(operator: Operator) -> tuple[Signature, ...]:
+def accepted_types(operator: OperatorSpec) -> tuple[AcceptedTypes, ...]:
     """The element types that go together, as few Signatures as merging makes of them, in the order of DType."""
     least, greatest = operator.inputs
     # Of any number of operands, two stand for all.
     inputs, outputs = (greatest if greatest >= 0 else max(least, 2)), (operator.outputs if operator.outputs >= 0 else 1)
     tried = (inputs, outputs) if inputs <= MANY else (1, 1)
     rows = _merged(set(_solutions(operator, (inputs, outputs), tried)))
-    return tuple(Signature(row[: tried[0]], row[tried[0] :]) for row in rows)
+    return tuple(AcceptedTypes(row[: tried[0]], row[tried[0] :]) for row in rows)
 
 
-def _solutions(operator: Operator, counts: tuple[int, int], tried: tuple[int, int]) -> Iterator[tuple[Types, ...]]:
+def _solutions(operator: OperatorSpec, counts: tuple[int, int], tried: tuple[int, int]) -> Iterator[tuple[Types, ...]]:
     """Every choice that no rule refuses, by operand; what no rule asks for is ANY."""
     operands = [("input", i) for i in range(tried[0])] + [("output", i) for i in range(tried[1])]
     telling = {(question, *operand) for question in ("absent", "type") for operand in operands}
@@ -176,7 +176,7 @@ def _types_of_operand(choices: _Choices, side: str, index: int) -> Types:
     return ANY if dtype is None else frozenset({dtype})
 
 
-def _conflict(operator: Operator, choices: _Choices, counts: tuple[int, int]) -> set[Question] | None:
+def _conflict(operator: OperatorSpec, choices: _Choices, counts: tuple[int, int]) -> set[Question] | None:
     """The questions that the first rule asked that doesn't hold; None where all do, or don't tell."""
     instance: Any = OperatorInstance(
         _Operands(choices, "input", counts[0], operator.inputs[0]),  # type: ignore[arg-type]

@@ -1,22 +1,27 @@
 """Declarations of kernel variants: all that tflmgen knows of a header of firmware/kernels/ stands beside its packer.
 
-Selection, cost estimates, the tests of every C function and the pages read them; registry.py finds them.
+Selection, cost estimates, the tests of every C function and the pages read them. Each is the KERNEL of a module for an
+instruction set, or of an operator.
 """
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from functools import cache
+from importlib import import_module
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 from tflmgen.ir import Cost, Kernel, Reader
 from tflmgen.kernels.costs.cost_model import CostModel
-from tflmgen.kernels.requests import Request
+from tflmgen.kernels.numeric.channel_arrays import HEADERS, read_channel_arrays
+from tflmgen.kernels.requests import KernelRequest
 
 InstructionSet = Literal["mve", "dsp", "thumb", "portable"]
 """Instruction sets of Target.instructions, the fastest first; portable kernels run anywhere."""
 
-Asked = TypeVar("Asked", bound=Request)
+Asked = TypeVar("Asked", bound=KernelRequest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class KernelDeclaration:
         """Names of all headers of this kernel, its own first."""
         return (self.header, *self.beside)
 
-    def kernels(self, request: Request) -> list[Kernel]:
+    def kernels(self, request: KernelRequest) -> list[Kernel]:
         """The kernels that compute what is asked for; none where none does."""
         kernels: list[Kernel] = []
         for computes in self.computes:
@@ -80,9 +85,45 @@ class KernelDeclaration:
                 kernels += [answer] if isinstance(answer, Kernel) else answer or ()
         return [self._described(kernel, request) for kernel in kernels]
 
-    def _described(self, kernel: Kernel, request: Request) -> Kernel:
+    def _described(self, kernel: Kernel, request: KernelRequest) -> Kernel:
         """The kernel and its smaller variants, with the numbers of the request and the family, if there is only one."""
         family = next(iter(self.costs)) if len(self.costs) == 1 else kernel.cost.family
         cost = Cost(kernel.macs, family, (*request.numbers, *kernel.cost.numbers))
         smaller = tuple(self._described(other, request) for other in kernel.smaller)
         return replace(kernel, cost=cost, smaller=smaller)
+
+
+PACKAGES = ("mve", "dsp", "thumb", "operators")
+
+
+@cache
+def declarations() -> tuple[KernelDeclaration, ...]:
+    """All of them: the fastest instruction set first, in order of preference.
+
+    Found on first use, since operators, which have some, ask for those of others.
+    """
+    declared: list[KernelDeclaration] = []
+    for name in PACKAGES:
+        package = import_module(f"tflmgen.kernels.{name}")
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            declaration = getattr(import_module(module.name), "KERNEL", None)
+            declared += [declaration] if declaration else []
+    order = get_args(InstructionSet)
+    return tuple(sorted(declared, key=lambda d: (order.index(d.instructions), d.preference, d.header)))
+
+
+@cache
+def _readers() -> Mapping[str, Reader]:
+    packed = {header: d.read for d in declarations() if d.read is not None for header in d.headers}
+    return {**dict.fromkeys(HEADERS, read_channel_arrays), **packed}
+
+
+def reader_of(header: str) -> Reader | None:
+    """Reads back what the kernels of a header have packed; None where they pack nothing."""
+    return _readers().get(header)
+
+
+@cache
+def cost_models() -> Mapping[str, CostModel]:
+    """The cost model of each family."""
+    return {name: model for declaration in declarations() for name, model in declaration.costs.items()}

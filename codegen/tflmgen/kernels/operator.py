@@ -1,15 +1,30 @@
-"""Row of the operator table: attributes, arity, support rules, shape inference and kernel of one TFLite operator."""
+"""Row of the operator table: all that tflmgen knows of one TFLite operator beside its C.
+
+Attributes, arity, support rules, shapes, kernel, evaluation, ranges, real function, fixed results, traits and roles of
+operands. A rule for an operator's gradient is a field beside `real`, once there is a room that asks for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import Dim, DType, Kernel, KernelChoice, OperatorInstance, Pieces, Target, TensorType, View
+from tflmgen.ir import (
+    Dim,
+    DType,
+    Kernel,
+    KernelChoice,
+    OperatorInstance,
+    Pieces,
+    Quantization,
+    Target,
+    TensorType,
+    View,
+)
 from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.traits import UNKNOWN, Traits
@@ -21,7 +36,7 @@ INTERMEDIATES = "intermediate_quantization"
 """A key of Options that is no field of the schema: a tuple of Quantization or None, by intermediate tensor."""
 
 BACKWARD = "backward"
-"""Another one, of recurrent layers: whether they run from the last step to the first."""
+"""Key of Options of recurrent layers: whether the layer runs from the last step to the first."""
 
 CUSTOM_OPTIONS = "custom_options"
 """The key under which the Options of a custom operator have its option bytes as they are.
@@ -67,7 +82,7 @@ Evaluate = Callable[[OperatorInstance, Sequence[NDArray[Any] | None]], Sequence[
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorSpec:
     """A row of the operator table.
 
     attributes  options of the file -> a frozen dataclass (or None); raises ValueError with a sentence where they are
@@ -87,6 +102,7 @@ class Operator:
     compares with it
     evaluate    of a plug-in: outputs, and behind them the new contents of its state, for these elements of inputs and
     state; validation calls it
+    fixed       quantisation that its results have in these types, whatever its operands have
     files       C files of a plug-in: headers and sources that go with the kernel
     traits      what passes may conclude about it (traits.py)
     """
@@ -105,11 +121,12 @@ class Operator:
     state: Callable[[OperatorInstance], tuple[State, ...]] | None = None
     fault: str = ""
     evaluate: Evaluate | None = None
+    fixed: Mapping[DType, Quantization] = field(default_factory=dict)
     files: tuple[Path, ...] = ()
     traits: Traits = UNKNOWN
 
 
-Operators = Mapping[str, Operator]
+Operators = Mapping[str, OperatorSpec]
 """An operator table: TFLite's name of each operator -> its row."""
 
 

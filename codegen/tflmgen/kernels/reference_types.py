@@ -1,4 +1,4 @@
-"""Which element types of which operators the references take; the differential tests hold this to them.
+"""Element types that the references take, by operator; the differential tests hold this to them.
 
 reference_types.json has, for each operator of TFLite, the types of the operand that decides on the kernel
 (operator_table.main_operand). First those that TFLite Micro has a kernel for, with * where it is no reference: it loses

@@ -1,4 +1,4 @@
-"""What operators ask for kernels of instruction sets with: one type of value for each kind of computation.
+"""Requests of operators for kernels of instruction sets: one type of value for each kind of computation.
 
 An operator may be described by several of them: a pointwise convolution is a matrix product, too.
 """
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import Cost, Kernel, OperatorInstance, Overlap, ParamValue, Target
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.quantize_math import Activation
+from tflmgen.kernels.numeric.turned_product import turned
 from tflmgen.kernels.numeric.weights import overlaps
 from tflmgen.kernels.numeric.window import Fields, Steps, Window
 
@@ -29,7 +30,7 @@ _MAX_PIXELS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KernelRequest:
     """An operator whose support rules hold, and the processor. WHAT: which operators, in the words of their page."""
 
     WHAT: ClassVar[str] = ""
@@ -49,10 +50,10 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class LayerRequest(Request):
+class LayerRequest(KernelRequest):
     """An int8 layer with constant weights; layer.weights: [output channels, terms]."""
 
-    layer: Layer
+    layer: Int8Layer
 
     @property
     def macs(self) -> int:
@@ -61,7 +62,7 @@ class LayerRequest(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class WindowRequest(LayerRequest):
+class SlidingRequest(LayerRequest):
     """terms: taps * (input channels of a group)."""
 
     window: Window
@@ -72,7 +73,7 @@ class WindowRequest(LayerRequest):
         return self.window.fields(len(self.layer.weights))
 
 
-class Convolution(WindowRequest):
+class Convolution(SlidingRequest):
     """Every output channel sees all input channels; where windows are in one column, they are given as of one line."""
 
     __slots__ = ()
@@ -80,14 +81,14 @@ class Convolution(WindowRequest):
 
     @property
     def product(self) -> MatrixProduct | None:
-        """The same as a matrix product, where it is one."""
+        """This layer as a MatrixProduct, or None."""
         window = self.window
         whole = window.taps == window.input[1:3] and not window.reaches_out
         rows = math.prod(window.input[:3]) if window.is_pointwise else window.input[0] if whole else 0
         return MatrixProduct(self.op, self.target, self.layer, rows) if rows else None
 
 
-class GroupedConvolution(WindowRequest):
+class GroupedConvolution(SlidingRequest):
     """Channels are in groups, each with a convolution of its own."""
 
     __slots__ = ()
@@ -104,7 +105,7 @@ class GroupedConvolution(WindowRequest):
         return self.window.input[3] // self.group_inputs
 
 
-class DepthwiseConvolution(WindowRequest):
+class DepthwiseConvolution(SlidingRequest):
     """Every input channel has filters of its own, one or several; these follow one another. terms: taps."""
 
     __slots__ = ()
@@ -116,7 +117,7 @@ class DepthwiseConvolution(WindowRequest):
         return len(self.layer.weights) // self.window.input[3]
 
 
-class TransposedConvolution(WindowRequest):
+class TransposedConvolution(SlidingRequest):
     """TRANSPOSE_CONV; the window is that of the convolution from the output to the input."""
 
     __slots__ = ()
@@ -133,7 +134,7 @@ class MatrixProduct(LayerRequest):
 
     @property
     def convolution(self) -> Convolution:
-        """The same over a line of pixels."""
+        """This layer as a 1xN convolution."""
         window = Window(Steps(False, 1, 1), (1, 1, self.batches, self.layer.weights.shape[1]), (1, 1))
         return Convolution(self.op, self.target, self.layer, window)
 
@@ -144,7 +145,7 @@ class MatrixProduct(LayerRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Int16Request(Request):
+class Int16Request(KernelRequest):
     """A layer of int16 activations and int8 weights."""
 
     layer: Int16Layer
@@ -187,7 +188,7 @@ class Int16MatrixProduct(Int16Request):
 
 
 @dataclass(frozen=True, slots=True)
-class FloatRequest(Request):
+class FloatRequest(KernelRequest):
     """A float32 layer with constant weights and bias; weights: [output channels, terms]; bias: [output channels]."""
 
     weights: NDArray[np.float32]
@@ -217,7 +218,7 @@ class FloatMatrixProduct(FloatRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Addition(Request):
+class Addition(KernelRequest):
     """Int8 input 0 + sign * input 1, clamped to limits; factors: of both inputs and of their sum, see add_scales()."""
 
     WHAT: ClassVar[str] = "int8 ADD and SUB"
@@ -228,7 +229,7 @@ class Addition(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Multiplication(Request):
+class Multiplication(KernelRequest):
     """Int8 input 0 * input 1; factor: what brings a product to the output's scale."""
 
     WHAT: ClassVar[str] = "int8 MUL"
@@ -238,7 +239,7 @@ class Multiplication(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class PortableRequest(Request):
+class PortableRequest(KernelRequest):
     """A request for kernels that share the operands and parameters of the portable kernel."""
 
     portable: Kernel
@@ -286,9 +287,14 @@ class BatchProduct(PortableRequest):
     __slots__ = ()
     WHAT = "int8 BATCH_MATMUL"
 
+    @property
+    def orientations(self) -> tuple[Kernel, Kernel]:
+        """The portable kernel, and the same with rows for columns: (A B)^T = B^T A^T."""
+        return self.portable, turned(self.portable)
+
 
 @dataclass(frozen=True, slots=True)
-class Svdf(Request):
+class Svdf(KernelRequest):
     """SVDF of an int8 input; factors: from sums of products to the state, and from there to the output."""
 
     WHAT: ClassVar[str] = "int8 SVDF"
@@ -298,7 +304,7 @@ class Svdf(Request):
 
 
 @dataclass(frozen=True, slots=True)
-class Lstm(Request):
+class Lstm(KernelRequest):
     """An int8 LSTM over a sequence. sequence: the first fields of the kernels' structs."""
 
     WHAT: ClassVar[str] = "int8 sequence LSTM"

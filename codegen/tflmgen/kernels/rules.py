@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.operator import Rule
 
@@ -94,6 +94,17 @@ def axis_rule(
         f"an axis within the rank of {of}",
         lambda op: normalize_axis(axis(op), rank(op)) is not None,
         lambda op: f"axis {axis(op)} and rank {rank(op)}",
+    )
+
+
+def fixed_int8(result: Quantization) -> Rule:
+    """Int8 outputs have this scale and zero point."""
+    return Rule(
+        f"scale 1/{round(1 / result.scale)} and zero point {result.zero_point} for an int8 output",
+        lambda op: (
+            op.outputs[0].dtype is not DType.INT8
+            or (scale(op.outputs[0]), zero_point(op.outputs[0])) == (result.scale, result.zero_point)
+        ),
     )
 
 

@@ -26,8 +26,7 @@ from tflmgen.kernels.choice import estimated_together
 from tflmgen.kernels.costs.estimate import cycles_of
 from tflmgen.kernels.flash_budget import within_flash
 from tflmgen.kernels.operator import Operators
-from tflmgen.kernels.operator_instances import instance_of_op
-from tflmgen.kernels.table import OPERATORS
+from tflmgen.kernels.table import OPERATORS, instance_of_op
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Selector:
 
 
 def without_overlap(selection: Selection) -> Selection:
-    """The same kernels without overlaps: every output is disjoint from the inputs."""
+    """The selection without overlaps: every output is disjoint from the inputs."""
     return Selection(
         {number: _without_overlap(kernel) for number, kernel in selection.kernels.items()}, selection.notes
     )

@@ -67,19 +67,6 @@ class Tuning:
     packing_effort: pairs of buffers looked at for one plan of the many that are compared, half a second at most, and
     for first fit in further orders, which seldom gains from more. Off: 17,580 bytes more and, where slower kernels
     make up for it, 11,697,932 cycles more (five plans). Ten times as much: no change.
-    packing_patience: how many nodes per block one try of a packing goes on without getting further, for the duration
-    of a search has a heavy-tailed distribution. Off, eight nodes in all: no change of 191 plans, but three of
-    MiniMalloc's eleven instances take 15 to 29 % more bytes in the same effort.
-    packing_noise: part by which the priorities of buffers are shifted at random, round by round: first not at all, then
-    to break ties anew. After the last the rounds begin again, with twice the patience; in every other round it is twice
-    as much. Off (0 alone), of 71 plans whose first fit misses the bound: no change, but three of MiniMalloc's eleven
-    instances take 0.3 to 3.2 % more bytes in 125 times the effort.
-    packing_grain: packings are sought between the bound and the best one in steps of no less than the bound divided by
-    these numbers, in the first such round and later. Off (1, 1), by the same plans and effort: no change, but two
-    instances take 22 and 24 % more. Steps of single bytes: one instance takes 0.2 % more.
-    packing_retries: every other round is for so many tries that came furthest, so many times each. Off, by the same
-    plans and effort: no change; instance J takes 1.3 % more bytes, which no longer fit its published capacity, D 0.6 %
-    less, and the other nine the same.
     stream_packing_effort: the effort for the line buffers of one stream. Off, of 191 plans for least RAM: 448 bytes
     more (one plan).
     """
@@ -104,10 +91,6 @@ class Tuning:
     ram_slowdown: float = 1 / 3
     order_effort: int = 2_000_000
     packing_effort: int = 400_000
-    packing_patience: float = 0.2
-    packing_noise: tuple[float, ...] = (0, 1e-6, 0.03, 0.3)
-    packing_grain: tuple[int, int] = (128, 512)
-    packing_retries: tuple[int, int] = (4, 6)
     stream_packing_effort: int = 20_000
 
 

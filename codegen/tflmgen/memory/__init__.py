@@ -4,13 +4,12 @@ In: a Module whose nodes are ordered, and the chosen kernels. Out: Schedule, Liv
 Decided here: step numbers, coalescing, remaining copies, and placement; the order itself is explored in explore/.
 """
 
+from tflmgen.memory.first_fit import PlacedBlock
 from tflmgen.memory.homes import Spot
 from tflmgen.memory.liveness import Liveness, analyze, runs
 from tflmgen.memory.lower_bounds import packing_bound, peak
-from tflmgen.memory.offsets import Layout, lay_out
 from tflmgen.memory.overlap import has_multiples, keeps_multiples
-from tflmgen.memory.placement import place
-from tflmgen.memory.placement_blocks import Block
+from tflmgen.memory.placement import Layout, lay_out, place
 from tflmgen.memory.schedule_tree import (
     Boundary,
     CallStep,
@@ -29,12 +28,12 @@ from tflmgen.memory.storage import JOINS, Storage, assign, copied_in_loops, has_
 
 __all__ = [
     "JOINS",
-    "Block",
     "Boundary",
     "CallStep",
     "IfStep",
     "Layout",
     "Liveness",
+    "PlacedBlock",
     "Schedule",
     "ScheduleItem",
     "ScheduledFunction",

@@ -16,7 +16,7 @@ from tflmgen.memory.liveness import Liveness
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class HomeBuffer:
     """A finished home.
 
     bytes   multiple of 4
@@ -42,7 +42,7 @@ class Spot:
 
 
 @dataclass(eq=False, slots=True)
-class Group:
+class ValueGroup:
     """Values that are the same bytes by definition, such as a view and its source."""
 
     values: set[Value]
@@ -63,7 +63,7 @@ class Group:
 class Home:
     """Groups at byte offsets, which may be negative until the home is finished; `steps`: union of their live ranges."""
 
-    offsets: dict[Group, int]
+    offsets: dict[ValueGroup, int]
     steps: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,14 +87,14 @@ class Home:
         """Bytes times live steps: cost of the home, independent of its placement."""
         return self.bytes * self.steps.bit_count()
 
-    def buffer(self, variables: Collection[Value]) -> Buffer:
+    def buffer(self, variables: Collection[Value]) -> HomeBuffer:
         """The home as a buffer for placement, in the state if it holds a variable; aligned to its largest element, or
         to 4."""
         values = sorted((v for g in self.offsets for v in g.values), key=lambda v: v.id)
         name = max(values, key=lambda v: (v.type.bytes, -v.id)).name
         alignment = max(4, max(v.type.dtype.bits // 8 for v in values))
         memory: Memory = "state" if any(v in variables for v in values) else "arena"
-        return Buffer(name, self.bytes, alignment, self.steps, tuple(values), memory)
+        return HomeBuffer(name, self.bytes, alignment, self.steps, tuple(values), memory)
 
 
 class Homes:
@@ -102,13 +102,13 @@ class Homes:
 
     def __init__(self, liveness: Liveness) -> None:
         self._ranges = liveness.ranges
-        self._group: dict[Value, Group] = {}
-        self._home: dict[Group, Home] = {}
-        self._in_place: dict[frozenset[Group], int] = {}
-        self._moved: dict[frozenset[Group], int] = {}
-        self._pieces: dict[tuple[Group, Group], int] = {}
+        self._group: dict[Value, ValueGroup] = {}
+        self._home: dict[ValueGroup, Home] = {}
+        self._in_place: dict[frozenset[ValueGroup], int] = {}
+        self._moved: dict[frozenset[ValueGroup], int] = {}
+        self._pieces: dict[tuple[ValueGroup, ValueGroup], int] = {}
         for value, steps in liveness.ranges.items():
-            group = Group({value}, steps)
+            group = ValueGroup({value}, steps)
             self._group[value] = group
             self._home[group] = Home({group: 0})
 
@@ -201,7 +201,7 @@ class Homes:
                 for group in home.offsets:
                     self._home[group] = home
 
-    def _compatible(self, first: Group, first_offset: int, second: Group, second_offset: int) -> bool:
+    def _compatible(self, first: ValueGroup, first_offset: int, second: ValueGroup, second_offset: int) -> bool:
         """Whether two groups do not interfere at these offsets of one home."""
         shared_steps = first.steps & second.steps
         if (

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.ir import Value
-from tflmgen.memory.homes import Buffer, Spot
+from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import runs
 from tflmgen.memory.schedule_tree import Boundary
 
@@ -33,7 +33,7 @@ class Copy:
 
 
 def sequence_copies(
-    boundary: Boundary, home: Mapping[Value, Spot], buffers: list[Buffer], rotation: Collection[int]
+    boundary: Boundary, home: Mapping[Value, Spot], buffers: list[HomeBuffer], rotation: Collection[int]
 ) -> tuple[Copy, ...]:
     """The parallel move of a boundary as a sequence that overwrites bytes only after their last reader.
 
@@ -58,20 +58,22 @@ def sequence_copies(
         temporary = Spot(len(buffers))
         name = f"temporary of {boundary.kind} {boundary.index}"
         alignment = buffers[saved.source.buffer].alignment
-        buffers.append(Buffer(name, -(-saved.bytes // 4) * 4, alignment, 1 << boundary.index))
+        buffers.append(HomeBuffer(name, -(-saved.bytes // 4) * 4, alignment, 1 << boundary.index))
         ordered.append(Copy(temporary, saved.source, saved.bytes, "breaks a cycle of variables that change places"))
         pending = [replace(c, source=temporary) if c is saved else c for c in pending]
     return tuple(ordered)
 
 
-def _copy(value: Value, source: Value, home: Mapping[Value, Spot], buffers: list[Buffer], boundary: Boundary) -> Copy:
+def _copy(
+    value: Value, source: Value, home: Mapping[Value, Spot], buffers: list[HomeBuffer], boundary: Boundary
+) -> Copy:
     if source.is_constant:
         return Copy(home[value], source, value.type.bytes, "a constant is stored")
     reason = _reason(value, source, buffers[home[value].buffer], buffers[home[source].buffer], boundary.index)
     return Copy(home[value], home[source], value.type.bytes, reason)
 
 
-def _reason(value: Value, source: Value, buffer: Buffer, source_buffer: Buffer, boundary: int) -> str:
+def _reason(value: Value, source: Value, buffer: HomeBuffer, source_buffer: HomeBuffer, boundary: int) -> str:
     """Reason for a copy: the two values, and the first step at which both are live."""
     if buffer is source_buffer:
         return f"'{source.name}' is a piece of what '{value.name}' was joined with"

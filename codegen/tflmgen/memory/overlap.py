@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tflmgen.ir import Called, Computation, Input, Kernel, Op, Value
 from tflmgen.kernels import Selection
-from tflmgen.memory.homes import Buffer, Spot
+from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import Liveness
 from tflmgen.memory.schedule_tree import ScheduleItem, Step
 
@@ -19,7 +19,7 @@ def find_overlaps(
     items: Iterable[ScheduleItem],
     selection: Selection,
     liveness: Liveness,
-    buffers: Sequence[Buffer],
+    buffers: Sequence[HomeBuffer],
     home: Mapping[Value, Spot],
     fixed: frozenset[int],
     by_multiples: bool,
@@ -93,7 +93,7 @@ def _claims(
     step: Step,
     kernel: Called,
     liveness: Liveness,
-    buffers: Sequence[Buffer],
+    buffers: Sequence[HomeBuffer],
     home: Mapping[Value, Spot],
     by_multiples: bool,
 ) -> dict[tuple[int, int], int]:

@@ -1,10 +1,4 @@
-"""Offsets of buffers in the smallest arena that is found: buffers with a common live step are disjoint.
-
-A pair of buffers with an overlap distance may overlap by it instead.
-
-First fit in several orders is followed by two deterministic searches until the lower bound is met or the effort is
-spent: over canonical packings, and over orders of first fit.
-"""
+"""Offsets of buffers: in the arena, packed, and in the state, one after another."""
 
 from __future__ import annotations
 
@@ -12,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflmgen.kernels import TUNING
-from tflmgen.memory.first_fit import Packing, best_first_fit, improve
+from tflmgen.memory.first_fit import Overlaps, PlacedBlock, best_first_fit, constraints_of, improve, shared_bytes
+from tflmgen.memory.homes import HomeBuffer
 from tflmgen.memory.lower_bounds import peak
-from tflmgen.memory.packing_problem import instance_of
-from tflmgen.memory.placement_blocks import Block, Constraints, Overlaps, constraints_of, shared_bytes
-from tflmgen.memory.portfolio import tighten
+from tflmgen.memory.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +34,7 @@ class ArenaPlan:
 
 
 def place(
-    blocks: Sequence[Block], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.packing_effort
+    blocks: Sequence[PlacedBlock], steps: int, overlaps: Overlaps | None = None, effort: int = TUNING.packing_effort
 ) -> ArenaPlan:
     """Places `blocks` of a program with `steps` steps.
 
@@ -55,39 +48,38 @@ def place(
         savings[step] = savings.get(step, 0) + common
     bound, peak_steps = peak(((b.bytes, b.steps) for b in blocks), steps, savings)
     constraints = constraints_of(blocks, overlaps or {})
-    first, order = best_first_fit(blocks, constraints, bound)
-    best = first
+    best, order = best_first_fit(blocks, constraints, bound)
     if best[0] > bound:
-        best = _canonical(blocks, steps, constraints, shared, first, bound, effort)
-    if best[0] > bound:
-        reordered = improve(blocks, constraints, order, first, bound, min(effort, TUNING.packing_effort))
-        best = min(best, reordered, key=lambda p: p[0])
+        best = improve(blocks, constraints, order, best, bound, effort)
     return ArenaPlan(tuple(best[1]), best[0], bound, peak_steps)
 
 
-def _canonical(
-    blocks: Sequence[Block],
-    steps: int,
-    constraints: Constraints,
-    shared: dict[tuple[int, int], int],
-    first: Packing,
-    bound: int,
-    effort: int,
-) -> Packing:
-    """A better packing than `first` if the search finds one within `effort`; else `first`."""
-    nodes = effort // (NODE + len(blocks) * steps // CELLS)
-    if nodes < len(blocks):
-        return first
-    instance = instance_of(blocks, steps, constraints, shared)
-    tightened = tighten(instance, first[0], bound, nodes)
-    if tightened.offsets is None:
-        return first
-    offsets = [0] * len(blocks)
-    for block, offset in zip(instance.blocks.tolist(), tightened.offsets.tolist(), strict=True):
-        offsets[block] = offset
-    return tightened.bytes, offsets
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """offsets[i]: byte offset of buffer i in its memory; plan of the arena; bytes of the state."""
+
+    offsets: tuple[int, ...]
+    arena: ArenaPlan
+    state_bytes: int
 
 
-NODE, CELLS = 400, 100
-"""Duration of a node of the search, as that of looking at pairs of blocks: NODE of them, and one more for every CELLS
-of blocks times steps. A unit of effort then takes as long in either search."""
+def lay_out(storage: Storage, steps: int) -> Layout:
+    """Places all buffers of a program with `steps` steps."""
+    members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
+    position = {buffer: i for i, buffer in enumerate(members)}
+    overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
+    packed = iter(arena.offsets)
+    offsets, end = [], 0
+    for buffer in storage.buffers:
+        if buffer.memory == "arena":
+            offsets.append(next(packed))
+        else:
+            offset = -(-end // buffer.alignment) * buffer.alignment
+            offsets.append(offset)
+            end = offset + buffer.bytes
+    return Layout(tuple(offsets), arena, end)
+
+
+def _block(buffer: HomeBuffer) -> PlacedBlock:
+    return PlacedBlock(buffer.bytes, buffer.alignment, buffer.steps)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.ir import Value
 from tflmgen.kernels import TUNING
-from tflmgen.memory.homes import Buffer, Spot
+from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import Liveness
 from tflmgen.memory.schedule_tree import Boundary, CallStep, Schedule, boundaries, walk_items
 
@@ -31,7 +31,7 @@ class Rotations:
 
 
 def plan_rotations(
-    schedule: Schedule, buffers: list[Buffer], home: Mapping[Value, Spot], liveness: Liveness
+    schedule: Schedule, buffers: list[HomeBuffer], home: Mapping[Value, Spot], liveness: Liveness
 ) -> Rotations:
     """Rotations at the back edges of all loops; widens the buffers of each group in `buffers`.
 
@@ -60,7 +60,7 @@ def plan_rotations(
     return Rotations(cycles, tuple(tuple(sorted(g)) for g in groups))
 
 
-def _widen(group: Collection[int], buffers: list[Buffer]) -> None:
+def _widen(group: Collection[int], buffers: list[HomeBuffer]) -> None:
     """Gives all homes of a group the largest size and alignment and the union of their live ranges."""
     steps = 0
     for i in group:
@@ -73,7 +73,7 @@ def _widen(group: Collection[int], buffers: list[Buffer]) -> None:
 
 def _chain(
     boundary: Boundary,
-    buffers: Sequence[Buffer],
+    buffers: Sequence[HomeBuffer],
     home: Mapping[Value, Spot],
     liveness: Liveness,
     fixed: Collection[int],
@@ -107,7 +107,7 @@ def _chain(
             del chain[destination]
 
 
-def _is_free(buffer: Buffer, boundary: Boundary, liveness: Liveness) -> bool:
+def _is_free(buffer: HomeBuffer, boundary: Boundary, liveness: Liveness) -> bool:
     """Whether a home may be exchanged: at most one of its variables is live after the boundary, and no other value."""
     bit = 1 << boundary.index
     live = {v for v in buffer.values if liveness.ranges[v] & bit}

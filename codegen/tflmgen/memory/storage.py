@@ -1,4 +1,4 @@
-"""Which values share a home, and which bytes must move where they don't: SSA destruction over the schedule.
+"""SSA destruction over the schedule: values that share a home, and copies of bytes where they cannot.
 
 Views and loop outputs are other names of one value. Then each boundary's (value, source) pair, deepest loop and largest
 first, and each element-wise operator's (output, dying input) pair are merged into one home where their live ranges
@@ -14,7 +14,7 @@ from typing import Literal
 
 from tflmgen.ir import Called, Computation, Kernel, Pieces, Scratch, Value, View
 from tflmgen.kernels import Selection
-from tflmgen.memory.homes import Buffer, Homes, Spot
+from tflmgen.memory.homes import HomeBuffer, Homes, Spot
 from tflmgen.memory.liveness import Liveness
 from tflmgen.memory.moves import Copy, sequence_copies
 from tflmgen.memory.overlap import Overlaps, claimed_inputs, find_overlaps
@@ -46,7 +46,7 @@ class Storage:
     the buffers that change places with one another. overlaps: the pairs that need not be disjoint.
     """
 
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[HomeBuffer, ...]
     home: Mapping[Value, Spot]
     scratch: Mapping[tuple[int, int], int]
     moves: Mapping[int, Move]
@@ -95,7 +95,7 @@ def assign(
     return Storage(tuple(buffers), home, scratch, moves, rotations.groups, overlaps)
 
 
-def _buffers(homes: Homes, variables: Collection[Value]) -> tuple[list[Buffer], dict[Value, Spot]]:
+def _buffers(homes: Homes, variables: Collection[Value]) -> tuple[list[HomeBuffer], dict[Value, Spot]]:
     """The finished homes, and where in them each value lies."""
     finished = homes.finished()
     spots = {
@@ -111,7 +111,7 @@ def _buffers(homes: Homes, variables: Collection[Value]) -> tuple[list[Buffer], 
 def _move(
     boundary: Boundary,
     home: Mapping[Value, Spot],
-    buffers: list[Buffer],
+    buffers: list[HomeBuffer],
     rotation: Mapping[int, int],
     in_loop: bool,
 ) -> Move:
@@ -212,13 +212,13 @@ def _in_place_pairs(
 
 
 def _add_scratch(
-    buffers: list[Buffer], items: list[tuple[ScheduleItem, int]], selection: Selection
+    buffers: list[HomeBuffer], items: list[tuple[ScheduleItem, int]], selection: Selection
 ) -> dict[tuple[int, int], int]:
     scratch = {}
     for step, position, operand in scratch_operands((item for item, _ in items), selection):
         scratch[step.index, position] = len(buffers)
         name = f"scratch of {step.op.origin.operator_name} {step.op.origin.operator}"
-        buffers.append(Buffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << step.index))
+        buffers.append(HomeBuffer(name, -(-operand.bytes // 4) * 4, operand.alignment, 1 << step.index))
     return scratch
 
 

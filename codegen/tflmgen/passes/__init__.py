@@ -1,17 +1,17 @@
-"""Rewrites of the graph that keep what it computes: one pass a file, in the order of PIPELINE.
+"""Rewrites of the graph that keep what it computes: passes, in the order of PIPELINE.
 
 In: a Module. Out: a Module that computes the same with less.
 Decided here: fusion, constant folding, dead code and dead channels, positions of control flow and views;
 which rows of sliding windows are kept (sliding/).
 """
 
-from tflmgen.passes.analysed import SharedAnalysis
+from tflmgen.passes.fold import folding_compactly
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
-from tflmgen.passes.macs import macs_by_operator
+from tflmgen.passes.macs import least_weights, macs_by_operator
 from tflmgen.passes.pipeline import narrowed_by_ranges, run_passes, without_ranges
 from tflmgen.passes.range_analysis import claims_of_ranges
+from tflmgen.passes.range_pass import SharedAnalysis
 from tflmgen.passes.sliding import WindowRequest, parse_slides, slide_inputs, slide_stages, slide_trade_offs
-from tflmgen.passes.weights_bound import least_weights
 
 __all__ = [
     "LoopLimits",
@@ -19,6 +19,7 @@ __all__ = [
     "WindowRequest",
     "check_names",
     "claims_of_ranges",
+    "folding_compactly",
     "least_weights",
     "limits_by_loop",
     "macs_by_operator",

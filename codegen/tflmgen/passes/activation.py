@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import DType, Module, Node, Op, TensorType, Value
+from tflmgen.ir import DType, Module, Op, TensorType, Value
 from tflmgen.kernels import FLOAT_MAX, OPERATORS, Activation, activation_range, traits_of
-from tflmgen.passes.def_use import is_legal
-from tflmgen.passes.fusion import Fuser
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 AS_OPERATOR = {operator.traits.clamp: name for name, operator in OPERATORS.items() if operator.traits.clamp is not None}
 """Activation -> name of the operator that computes only this activation."""
@@ -23,7 +21,7 @@ def fuse_activation(module: Module) -> Module:
     Bit-exact: quantised elements are fused only if both clamps have the same quantisation. NaN stays NaN, which MAXIMUM
     and MINIMUM may replace by their bound.
     """
-    return _Activation(module).run(module)
+    return _Activation(module).rewritten()
 
 
 def _limits(kind: TensorType) -> Range:
@@ -41,22 +39,20 @@ def _range(activation: Activation, kind: TensorType, is_fused: bool) -> Range:
     return max(type_low, low), min(type_high, high)
 
 
-class _Activation(Fuser):
-    def op(self, op: Op) -> Sequence[Node]:
+class _Activation(OperatorRewriter):
+    def op(self, op: Op) -> Replacement:
         if self._is_redundant(op):
-            self.mapping[op.outputs[0]] = op.inputs[0] or op.outputs[0]
-            return ()
-        reader = self._flow.only_reader(op.outputs[0]) if len(op.outputs) == 1 else None
-        fused = None if reader is None or reader.id in self._absorbed else self._fused(op, reader)
-        if fused is None or reader is None:
-            return (op,)
-        self._absorbed.add(reader.id)
-        return (fused,)
+            return op.inputs[0]
+        reader = self.flow.only_reader(op.outputs[0]) if len(op.outputs) == 1 else None
+        fused = None if reader is None or reader.id in self.absorbed else self._fused(op, reader)
+        if fused is not None and reader is not None:
+            self.absorbed.add(reader.id)
+        return fused
 
     def _is_redundant(self, op: Op) -> bool:
         """Whether the operator clamps an input that already lies within its range."""
         clamp = self._clamp(op)
-        producer = self._flow.producers.get(op.inputs[0]) if clamp and op.inputs[0] is not None else None
+        producer = self.flow.producers.get(op.inputs[0]) if clamp and op.inputs[0] is not None else None
         if clamp is None or producer is None or op.inputs[0] != clamp[0]:
             return False
         produced = self._output_range(producer)
@@ -72,8 +68,7 @@ class _Activation(Fuser):
         is_fused = traits_of(op.operator).clamped
         for activation in Activation if is_fused else AS_OPERATOR:
             if target_range is not None and _range(activation, kind, is_fused) == target_range:
-                fused = replace(self._with_activation(op, activation), outputs=reader.outputs)
-                return fused if is_legal(fused, self._constants) else None
+                return self.legal(replace(self._with_activation(op, activation), outputs=reader.outputs))
         return None
 
     def _with_activation(self, op: Op, activation: Activation) -> Op:
@@ -100,7 +95,7 @@ class _Activation(Fuser):
         if not extreme:
             return None
         for source_operand, bound_operand in (op.inputs, op.inputs[::-1]):
-            bound = self._flow.number(bound_operand)
+            bound = self.flow.number(bound_operand)
             if (
                 source_operand is None
                 or bound_operand is None

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import Module, Op, OperatorInstance, Value, resolve
-from tflmgen.kernels import OPERATORS, Alpha, traits_of
-from tflmgen.passes.def_use import is_legal
+from tflmgen.ir import Module, Op, OperatorInstance, Value
+from tflmgen.kernels import OPERATORS, traits_of
 from tflmgen.passes.element_forms import VARIABLE, ElementForm, form_of, is_same, number, slope_below_zero
 from tflmgen.passes.exact_sums import NoFormError
-from tflmgen.passes.fused_regions import MAX_OPERATORS, Region
-from tflmgen.passes.fusion import RegionFuser
+from tflmgen.passes.fused_regions import MAX_OPERATORS, FusedRegion
+from tflmgen.passes.operator_rewriter import RegionRewriter
 from tflmgen.passes.real_evaluation import is_element_function, is_real, on_elements, real_function
 from tflmgen.passes.single_precision import fits_float32
 
@@ -28,6 +27,7 @@ Spelling = tuple[str, Any]
 SPELLED_OUT: tuple[Spelling, ...] = tuple(
     (name, attributes) for name, row in OPERATORS.items() for attributes in row.traits.spelled_out
 )
+OF_SLOPE = {name: row.traits.of_slope for name, row in OPERATORS.items() if row.traits.of_slope is not None}
 
 
 def fuse_functions(module: Module) -> Module:
@@ -37,40 +37,39 @@ def fuse_functions(module: Module) -> Module:
     x * relu6(x + 3) / 6 and relu6(x + 3) * (x * 0.16667) are the same function. At infinities and NaN, which are no
     real numbers, it must be equal, too.
     """
-    return _Functions(module).run(module)
+    return _Functions(module).rewritten()
 
 
-class _Functions(RegionFuser):
+class _Functions(RegionRewriter):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self._forms: dict[tuple[Value, Value], ElementForm | None] = {}
 
-    def _is_fusible(self, op: Op) -> bool:
+    def is_fusible(self, op: Op) -> bool:
         if traits_of(op.operator).view:
             return is_real(op)
         if not (is_element_function(op) and is_real(op)):
             return False
         operands = [v for v in op.inputs if v is not None]
         shape = op.outputs[0].type.shape
-        return all(self._flow.number(v) is not None if v.is_constant else v.type.shape == shape for v in operands)
+        return all(self.flow.number(v) is not None if v.is_constant else v.type.shape == shape for v in operands)
 
-    def _is_source(self, source: Value, op: Op) -> bool:
+    def is_source(self, source: Value, op: Op) -> bool:
         return source.type.shape == op.outputs[0].type.shape and self._spelling(source, op) is not None
 
-    def _fused(self, op: Op, region: Region) -> Op | None:
+    def fused(self, op: Op, region: FusedRegion) -> Op | None:
         spelling = self._spelling(region.source, op)
         if spelling is None or not self._is_equal_beyond(region, *spelling):
             return None
         name, attributes = spelling
-        fused = Op(op.id, name, (resolve(region.source, self.mapping),), op.outputs, attributes, op.origin)
-        return fused if is_legal(fused, self._constants) else None
+        return self.legal(Op(op.id, name, (region.source,), op.outputs, attributes, op.origin))
 
     def _spelling(self, source: Value, op: Op) -> Spelling | None:
         """The operator that computes the function of `source` that `op` ends."""
         form = self._form(source, op.outputs[0], 0)
         if form is None:
             return None
-        for spelling in (*SPELLED_OUT, *_leaky(form)):
+        for spelling in (*SPELLED_OUT, *_with_slope(form)):
             if is_same(form, _spelled_form(spelling)):
                 return spelling
         return None
@@ -80,7 +79,7 @@ class _Functions(RegionFuser):
         if value == source:
             return VARIABLE
         if (source, value) not in self._forms:
-            op = self._flow.producers.get(value)
+            op = self.flow.producers.get(value)
             is_near = op is not None and depth <= MAX_OPERATORS
             self._forms[source, value] = self._computed(source, op, depth + 1) if op is not None and is_near else None
         return self._forms[source, value]
@@ -95,18 +94,18 @@ class _Functions(RegionFuser):
 
     def _operand(self, source: Value, value: Value | None, depth: int) -> ElementForm:
         assert value is not None
-        constant = self._flow.number(value) if value.is_constant else None
+        constant = self.flow.number(value) if value.is_constant else None
         form = self._form(source, value, depth) if constant is None else number(constant)
         if form is None:
             raise NoFormError
         return form
 
-    def _is_equal_beyond(self, region: Region, name: str, attributes: Any) -> bool:
+    def _is_equal_beyond(self, region: FusedRegion, name: str, attributes: Any) -> bool:
         function = real_function(name)
         assert function is not None
         with np.errstate(all="ignore"):
             expected = function(OperatorInstance((), (), (), attributes), [BEYOND_REALS])
-        return np.array_equal(on_elements(region, BEYOND_REALS, self._flow), expected, equal_nan=True)
+        return np.array_equal(on_elements(region, BEYOND_REALS, self.flow), expected, equal_nan=True)
 
 
 @lru_cache(maxsize=64)
@@ -114,8 +113,9 @@ def _spelled_form(spelling: Spelling) -> ElementForm:
     return form_of(*spelling, (VARIABLE,))
 
 
-def _leaky(form: ElementForm) -> Iterator[Spelling]:
-    """LEAKY_RELU with the slope of the function below 0, if it has one."""
+def _with_slope(form: ElementForm) -> Iterator[Spelling]:
+    """Operators with the slope of the function below 0, if it has one."""
     slope = slope_below_zero(form)
     if slope is not None and fits_float32(slope):
-        yield "LEAKY_RELU", Alpha(float(np.float32(slope)))
+        for name, attributes_of in OF_SLOPE.items():
+            yield name, attributes_of(float(np.float32(slope)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, If, Module, Node, Op, Removed, Rewriter, Value, While
+from tflmgen.ir import DType, If, Module, Node, Op, Removed, Value, While
 from tflmgen.kernels import (
     TUNING,
     Activation,
@@ -18,8 +18,8 @@ from tflmgen.kernels import (
     table_of,
     traits_of,
 )
-from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.macs import macs_of
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.range_analysis import Ranges
 
 
@@ -31,20 +31,18 @@ def use_known_values(module: Module, ranges: Ranges) -> Module:
     If gets its known condition as a constant. A While that is never entered is replaced by its initial values.
     """
     rewriter = _RangeRewriter(module, ranges)
-    rewritten = rewriter.pool.into(rewriter.run(module))
-    return replace(rewritten, removed=(*module.removed, *rewriter.removed))
+    return replace(rewriter.rewritten(), removed=(*module.removed, *rewriter.removed))
 
 
-class _RangeRewriter(Rewriter):
+class _RangeRewriter(OperatorRewriter):
     def __init__(self, module: Module, ranges: Ranges) -> None:
-        super().__init__()
-        self.pool = Pool(module)
+        super().__init__(module)
         self.removed: list[Removed] = []
         self._ranges = ranges
 
     def node(self, node: Node) -> Sequence[Node]:
         if isinstance(node, Op):
-            return self._op(node)
+            return super().node(node)
         if isinstance(node, While) and node.id in self._ranges.never:
             self.mapping.update(zip(node.outputs, node.inits, strict=True))
             self.removed.append(Removed("loop", node.body.name, node.origin))
@@ -64,7 +62,7 @@ class _RangeRewriter(Rewriter):
         self.removed.append(Removed("branch", (node.orelse if truth else node.then).name, node.origin))
         return replace(node, condition=self.pool.boolean(truth, node.condition))
 
-    def _op(self, op: Op) -> Sequence[Node]:
+    def op(self, op: Op) -> Replacement:
         replaced = [self._replace(value) for value in op.outputs]
         if replaced and all(replaced):
             first, *further = op.outputs
@@ -72,13 +70,9 @@ class _RangeRewriter(Rewriter):
             self.removed += [Removed("constant", value.name, op.origin) for value in further]
             return ()
         source, unclamped = self._equal_operand(op), self._without_activation(op)
-        if source is None and unclamped is None:
-            return (op,)
-        self.removed.append(Removed("clamp", op.outputs[0].name, op.origin))
-        if source is None:
-            return () if unclamped is None else (unclamped,)
-        self.mapping[op.outputs[0]] = source
-        return ()
+        if source is not None or unclamped is not None:
+            self.removed.append(Removed("clamp", op.outputs[0].name, op.origin))
+        return source or unclamped
 
     def _replace(self, value: Value) -> bool:
         """Maps a value to a constant if it is constant for every input and small; whether it did."""

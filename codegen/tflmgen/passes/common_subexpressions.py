@@ -1,10 +1,25 @@
-"""Common subexpression elimination within a block and the blocks around it."""
+"""Computes equal values once: constants of equal contents and operators on equal operands."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
-from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Rewriter, Value, While
+from tflmgen.ir import (
+    Block,
+    Call,
+    Function,
+    If,
+    Module,
+    Node,
+    Op,
+    Rewriter,
+    TensorType,
+    Value,
+    While,
+    substitute,
+    uses_in,
+)
 
 
 def merge_common(module: Module) -> Module:
@@ -45,3 +60,17 @@ class _Common(Rewriter):
             return (node,)
         self.mapping.update(zip(node.outputs, earlier, strict=True))
         return ()
+
+
+def unify_constants(module: Module) -> Module:
+    """Replaces every constant by the first one of the same type and bytes."""
+    first: dict[tuple[TensorType, bytes], Value] = {}
+    mapping: dict[Value, Value] = {}
+    for function in module.functions:
+        for value in uses_in(function.body):
+            if value.constant is not None and value not in mapping:
+                representative = first.setdefault((value.type, module.constants[value.constant]), value)
+                if representative != value:
+                    mapping[value] = representative
+    functions = tuple(replace(f, body=substitute(f.body, mapping)) for f in module.functions)
+    return replace(module, functions=functions)

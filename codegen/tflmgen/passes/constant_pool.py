@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,18 @@ class Pool:
 
     def __init__(self, module: Module) -> None:
         self.constants = dict(module.constants)
-        self.ids = Ids(module)
+        self._module = module
         self._values: dict[tuple[str, TensorType], Value] = {}
 
+    @cached_property
+    def ids(self) -> Ids:
+        """Ids that nothing in the module has."""
+        return Ids(self._module)
+
     def into(self, module: Module) -> Module:
-        """The module with the pool's constants."""
-        return replace(module, constants=self.constants)
+        """The module, which the pass made of the pool's, with the pool's constants; itself if there are no new ones."""
+        is_new = len(self.constants) > len(self._module.constants)
+        return replace(module, constants=self.constants) if is_new else module
 
     def array(self, value: Value | None) -> NDArray[Any] | None:
         """Elements of a constant in its shape; None for other values."""

@@ -56,7 +56,7 @@ def known_inputs(op: Op, instance: OperatorInstance, interval: Interval | None) 
 
 
 class ChannelLiveness:
-    """Which channels of a module's values are live.
+    """Live channels of a module's values.
 
     Least fixed point of: channels read by results, by control flow and by other operators are live; an input channel
     of a layer is live if a live output depends on it; linked channels are live together.
@@ -167,7 +167,8 @@ class ChannelLiveness:
         """Marks the input channels of live outputs until a fixed point; `live` is indexed by class."""
         while True:
             live_count = int(live.sum())
-            for op, uses in self._layers:
+            # From the results backwards, as liveness goes: a chain of layers takes one round, not one for each layer.
+            for op, uses in reversed(self._layers):
                 source = op.inputs[0]
                 assert source is not None
                 outputs = live[self._classes[self._numbers(op.outputs[0])]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from tflmgen.ir import Module, Node, Op, OperatorInstance, Value, blocks_of, constant_array, operands_of, walk
-from tflmgen.kernels import OPERATORS, instance_of_op, traits_of
+from tflmgen.kernels import OPERATORS, Traits, instance_of_op, traits_of
 
 
 class Dataflow:
@@ -52,10 +52,10 @@ class Dataflow:
         readers = self._readers_inside(value)
         return readers is not None and len(readers) == 1
 
-    def producer_among(self, value: Value | None, *operators: str) -> Op | None:
-        """The producer of a value if it is one of these operators; else None."""
+    def producer(self, value: Value | None, is_wanted: Callable[[Traits], Any]) -> Op | None:
+        """The operator that produces a value, if its traits are those that are wanted; else None."""
         op = self.producers.get(value) if value is not None else None
-        return op if op is not None and op.operator in operators else None
+        return op if op is not None and is_wanted(traits_of(op.operator)) else None
 
     def through_views(self, value: Value) -> Value:
         """The value before any views: the same bytes, perhaps in another shape."""
@@ -65,8 +65,7 @@ class Dataflow:
 
     def view(self, value: Value | None) -> Op | None:
         """The producer of a value if it is a view; else None."""
-        op = self.producers.get(value) if value is not None else None
-        return op if op is not None and traits_of(op.operator).view else None
+        return self.producer(value, lambda traits: traits.view)
 
     def array(self, value: Value | None) -> NDArray[Any] | None:
         """Elements of a constant in its shape; None for other values."""
@@ -82,6 +81,11 @@ class Dataflow:
     def instance(self, op: Op) -> OperatorInstance:
         """The operator's types, constants and attributes, without the graph."""
         return instance_of_op(op, self._constants)
+
+
+def input_at(op: Op, place: int | None) -> Value | None:
+    """The input at a place, such as one of `Roles`; None where there is none."""
+    return op.inputs[place] if place is not None and place < len(op.inputs) else None
 
 
 def is_legal(op: Op, constants: Mapping[str, bytes]) -> bool:

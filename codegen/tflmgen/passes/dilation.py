@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.ir import Module, Op, Value
 from tflmgen.kernels import Sliding, Window, constants_of, four, traits_of
-from tflmgen.passes.def_use import is_legal
-from tflmgen.passes.fusion import Fuser
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import view
 
 
@@ -17,7 +16,7 @@ def fuse_dilation(module: Module) -> Module:
 
     Frameworks decompose dilated convolutions in this way; 1D ones have views as images in between. Bit-exact.
     """
-    return _Dilation(module).run(module)
+    return _Dilation(module).rewritten()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,40 +28,39 @@ class _Spread:
     crop: int = 0
 
 
-class _Dilation(Fuser):
-    def op(self, op: Op) -> Sequence[Node]:
-        return self._fused(op) if traits_of(op.operator).window is Sliding.FILTER else (op,)
-
-    def _fused(self, op: Op) -> Sequence[Op]:
+class _Dilation(OperatorRewriter):
+    def op(self, op: Op) -> Replacement:
+        if traits_of(op.operator).window is not Sliding.FILTER:
+            return None
         cut, joined = self._space_to_batch_before(op), self._chain_to_batch_to_space(op)
         if cut is None or joined is None or cut.inputs[0] is None or op.inputs[0] is None:
-            return (op,)
+            return None
         source, result = cut.inputs[0], joined[-1].outputs[0]
         axes = self._axes(cut, op)
         quantizations = {v.type.quantization for v in (source, op.inputs[0])}
         output_quantizations = {v.type.quantization for v in (op.outputs[0], result)}
         if axes is None or len(quantizations) > 1 or len(output_quantizations) > 1:
-            return (op,)
-        blocks = [constants_of(self._flow.instance(boundary), 1) for boundary in (cut, joined[-1])]
+            return None
+        blocks = [constants_of(self.flow.instance(boundary), 1) for boundary in (cut, joined[-1])]
         if blocks[0] != blocks[1]:
-            return (op,)
+            return None
         spreads = self._spreads(cut, joined[-1], axes)
-        return self._convolution(op, source, result, axes, spreads, joined) or (op,)
+        return self._convolution(op, source, result, axes, spreads, joined)
 
     def _space_to_batch_before(self, op: Op) -> Op | None:
         """The SPACE_TO_BATCH_ND whose output only `op` reads, perhaps through views; else None."""
         value, reader = op.inputs[0], op
-        while value is not None and self._flow.only_reader(value) == reader:
-            producer = self._flow.producers.get(value)
+        while value is not None and self.flow.only_reader(value) == reader:
+            producer = self.flow.producers.get(value)
             if producer is None or not traits_of(producer.operator).view:
-                return self._flow.producer_among(value, "SPACE_TO_BATCH_ND")
+                return producer if producer is not None and producer.operator == "SPACE_TO_BATCH_ND" else None
             value, reader = producer.inputs[0], producer
         return None
 
     def _chain_to_batch_to_space(self, op: Op) -> list[Op] | None:
         """Chain of only readers of `op`: views, then a BATCH_TO_SPACE_ND; else None."""
         chain = [op]
-        while (reader := self._flow.only_reader(chain[-1].outputs[0])) is not None:
+        while (reader := self.flow.only_reader(chain[-1].outputs[0])) is not None:
             chain.append(reader)
             if reader.operator == "BATCH_TO_SPACE_ND":
                 return chain[1:]
@@ -74,7 +72,7 @@ class _Dilation(Fuser):
         """Image axes (0: height, 1: width) of the split dimensions; None if a view does more than add an axis."""
         assert op.inputs[0] is not None
         batches, images = cut.outputs[0].type.max_shape, four(op.inputs[0].type.max_shape)
-        count = len(constants_of(self._flow.instance(cut), 1))
+        count = len(constants_of(self.flow.instance(cut), 1))
         if len(batches) == len(images):
             return tuple(range(count)) if batches == images else None
         added = [axis for axis in (1, 2) if images[axis] == 1 and batches == images[:axis] + images[axis + 1 :]]
@@ -82,7 +80,7 @@ class _Dilation(Fuser):
 
     def _spreads(self, cut: Op, join: Op, axes: tuple[int, ...]) -> list[_Spread]:
         spreads = [_Spread(), _Spread()]
-        space_to_batch, batch_to_space = self._flow.instance(cut), self._flow.instance(join)
+        space_to_batch, batch_to_space = self.flow.instance(cut), self.flow.instance(join)
         for index, axis in enumerate(axes):
             before, after = constants_of(space_to_batch, 2)[2 * index], constants_of(batch_to_space, 2)[2 * index]
             spreads[axis] = _Spread(constants_of(space_to_batch, 1)[index], before, after)
@@ -118,22 +116,22 @@ class _Dilation(Fuser):
         nodes: list[Op] = []
         image = self._viewed(op, source, shapes[0], nodes)
         is_image = result.type.max_shape == shapes[1]
-        convolved = result if is_image else Value(self._ids.take(), result.name, result.type.with_shape(shapes[1]))
+        convolved = result if is_image else Value(self.pool.ids.take(), result.name, result.type.with_shape(shapes[1]))
         attributes = replace(op.attributes, steps=dilated_steps)
         fused = replace(op, inputs=(image, *op.inputs[1:]), outputs=(convolved,), attributes=attributes)
-        if not is_legal(fused, self._constants):
+        if self.legal(fused) is None:
             return None
-        self._absorbed.update(member.id for member in joined)
+        self.absorbed.update(member.id for member in joined)
         nodes.append(fused)
         if not is_image:
-            nodes.append(view(op, self._ids.take(), convolved, result))
+            nodes.append(view(op, self.pool.ids.take(), convolved, result))
         return nodes
 
     def _viewed(self, op: Op, value: Value, shape: tuple[int, ...], nodes: list[Op]) -> Value:
         if value.type.max_shape == shape:
             return value
-        image = Value(self._ids.take(), value.name, value.type.with_shape(shape))
-        nodes.append(view(op, self._ids.take(), value, image))
+        image = Value(self.pool.ids.take(), value.name, value.type.with_shape(shape))
+        nodes.append(view(op, self.pool.ids.take(), value, image))
         return image
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Narrowed, Node, Op, Removed, Rewriter, TensorType, Value
+from tflmgen.ir import DType, Module, Narrowed, Op, Removed, TensorType, Value
 from tflmgen.kernels import Integers, channels_of, instance_of_op, traits_of
 from tflmgen.passes.channel_links import cuts_constants
-from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.dead_channels import ChannelLiveness, known_inputs
+from tflmgen.passes.def_use import input_at
 from tflmgen.passes.macs import macs_of
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import view
 from tflmgen.passes.range_analysis import Ranges
 
@@ -29,27 +29,23 @@ def drop_channels(module: Module, ranges: Ranges, channels: ChannelLiveness, mul
     if not remaining:
         return module
     dropper = _Dropper(module, ranges, remaining)
-    dropped = dropper.pool.into(dropper.run(module))
-    return replace(dropped, narrowed=dropper.narrowed, removed=(*module.removed, *dropper.removed))
+    return replace(dropper.rewritten(), narrowed=dropper.narrowed, removed=(*module.removed, *dropper.removed))
 
 
-class _Dropper(Rewriter):
+class _Dropper(OperatorRewriter):
     def __init__(self, module: Module, ranges: Ranges, remaining: dict[Value, Integers]) -> None:
-        super().__init__()
-        self.pool = Pool(module)
+        super().__init__(module)
         self.narrowed = dict(module.narrowed)
         self.removed: list[Removed] = []
         self._ranges = ranges
         self._remaining = remaining
         self._before: dict[Value, Value] = {}
 
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        old = replace(node, inputs=tuple(None if v is None else self._before.get(v, v) for v in node.inputs))
+    def op(self, op: Op) -> Replacement:
+        old = replace(op, inputs=tuple(None if v is None else self._before.get(v, v) for v in op.inputs))
         if not any(v in self._remaining for v in (*old.inputs, *old.outputs)):
-            return (node,)
-        new = replace(node, outputs=tuple(self._narrow(v) for v in node.outputs))
+            return None
+        new = replace(op, outputs=tuple(self._narrow(v) for v in op.outputs))
         traits = traits_of(new.operator)
         if traits.channel_axis is not None:
             new = self._weighted(old, new)
@@ -61,7 +57,7 @@ class _Dropper(Rewriter):
         elif cuts_constants(new):
             new = replace(new, inputs=tuple(self._sliced(v, old.outputs[0]) for v in new.inputs))
         self._note(old, new)
-        return (new,)
+        return new
 
     def _narrow(self, value: Value) -> Value:
         remaining = self._remaining.get(value)
@@ -110,7 +106,8 @@ class _Dropper(Rewriter):
 
     def _weighted(self, old: Op, new: Op) -> Op:
         """A layer with the weights of the remaining output and input channels, and the adjusted bias."""
-        traits, value, bias = traits_of(old.operator), old.inputs[1], old.inputs[2] if len(old.inputs) > 2 else None
+        traits = traits_of(old.operator)
+        value, bias = input_at(old, traits.roles.weights), input_at(old, traits.roles.bias)
         axis, columns_axis = traits.channel_axis, traits.depth_axis
         array, source = self.pool.array(value), old.inputs[0]
         assert array is not None

@@ -25,7 +25,7 @@ _X = frozenset({("x", 1)})
 _LIMIT = Fraction(FLOAT_MAX)
 
 GELU_FACTOR, GELU_CUBIC = Fraction(math.sqrt(2.0 / math.pi)), Fraction("0.044715")
-"""Of x, and of its cube relative to it, under the hyperbolic tangent (Hendrycks and Gimpel, 2016)."""
+"""Factors of x, and of its cube relative to it, under GELU's hyperbolic tangent (Hendrycks and Gimpel, 2016)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
 
-from tflmgen.ir import Module, Node, Op, Rewriter
+from numpy.typing import NDArray
+
+from tflmgen.ir import Module, Op, OperatorInstance
 from tflmgen.kernels import TUNING, Operators, fold, instance_of_op
-from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
+
+Folding = Callable[[OperatorInstance], Sequence[NDArray[Any]] | None]
+"""Evaluates an operator on constants, as OperatorSpec.fold."""
 
 
 def fold_pass(operators: Operators) -> Callable[[Module], Module]:
@@ -18,28 +25,23 @@ def fold_pass(operators: Operators) -> Callable[[Module], Module]:
         Operators with outputs much larger than their inputs (FILL, BROADCAST_TO) stay, since flash costs more than
         their run time.
         """
-        pool = Pool(module)
-        return pool.into(_Fold(pool, operators).run(module))
+        return _Fold(module, operators).rewritten()
 
     return fold_constants
 
 
-class _Fold(Rewriter):
-    def __init__(self, pool: Pool, operators: Operators) -> None:
-        super().__init__()
-        self._pool = pool
+class _Fold(OperatorRewriter):
+    def __init__(self, module: Module, operators: Operators) -> None:
+        super().__init__(module)
         self._operators = operators
 
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        if not _is_small(node):
-            return (node,)
-        results = fold(node.operator, instance_of_op(node, self._pool.constants), self._operators)
+    def op(self, op: Op) -> Replacement:
+        is_small = _is_small(op)
+        results = fold(op.operator, instance_of_op(op, self.pool.constants), self._operators) if is_small else None
         if results is None:
-            return (node,)
-        for output, array in zip(node.outputs, results, strict=True):
-            self.mapping[output] = self._pool.add(array, output)
+            return None
+        for output, array in zip(op.outputs, results, strict=True):
+            self.mapping[output] = self.pool.add(array, output)
         return ()
 
 
@@ -49,3 +51,24 @@ def _is_small(op: Op) -> bool:
     outputs = [v.type for v in op.outputs]
     widens = sum(t.elements for t in outputs) <= sum(t.elements for t in inputs)
     return widens or sum(t.bytes for t in outputs) <= sum(t.bytes for t in inputs) + TUNING.folded_bytes
+
+
+def folding_compactly(operators: Operators) -> Operators:
+    """The table for a flash that is short: no operator is evaluated whose results take more bytes than its constants.
+
+    Weights of float16 stay as they are, and are widened in the arena in front of the layer that reads them.
+    """
+    return {
+        name: replace(entry, fold=_compact(entry.fold)) if entry.fold else entry for name, entry in operators.items()
+    }
+
+
+def _compact(fold_operator: Folding) -> Folding:
+    def fold_compactly(op: OperatorInstance) -> Sequence[NDArray[Any]] | None:
+        constant_bytes = sum(
+            t.bytes for t, array in zip(op.inputs, op.constants, strict=True) if t and array is not None
+        )
+        is_larger = sum(t.bytes for t in op.outputs) > constant_bytes + TUNING.folded_bytes
+        return None if is_larger else fold_operator(op)
+
+    return fold_compactly

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value, resolve
-from tflmgen.kernels import ENTRIES, TUNING, Array, fold, per_tensor, traits_of
-from tflmgen.passes.constant_pool import Pool
-from tflmgen.passes.def_use import is_legal
-from tflmgen.passes.fused_regions import Region
-from tflmgen.passes.fusion import RegionFuser
+from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value
+from tflmgen.kernels import ENTRIES, TUNING, fold, per_tensor, traits_of
+from tflmgen.passes.fused_regions import FusedRegion
+from tflmgen.passes.operator_rewriter import RegionRewriter
 
 TABLE = TensorType(DType.INT8, (ENTRIES,))
 
@@ -22,16 +22,11 @@ def fuse_lookups(module: Module) -> Module:
     Bit-exact, since the operators are evaluated for all 256 inputs. Examples: decomposed swish and hard-swish,
     consecutive requantisations, gates by constants.
     """
-    fusing = _Lookups(module)
-    return fusing.pool.into(fusing.run(module))
+    return _Lookups(module).rewritten()
 
 
-class _Lookups(RegionFuser):
-    def __init__(self, module: Module) -> None:
-        super().__init__(module)
-        self.pool = Pool(module)
-
-    def _is_fusible(self, op: Op) -> bool:
+class _Lookups(RegionRewriter):
+    def is_fusible(self, op: Op) -> bool:
         operands = [v for v in op.inputs if v is not None]
         result = op.outputs[0].type
         if traits_of(op.operator).view:
@@ -49,13 +44,13 @@ class _Lookups(RegionFuser):
 
     def _is_uniform(self, value: Value) -> bool:
         """Whether the value is a constant with equal elements."""
-        return self._flow.number(value) is not None
+        return self.flow.number(value) is not None
 
-    def _is_source(self, source: Value, op: Op) -> bool:
+    def is_source(self, source: Value, op: Op) -> bool:
         kinds = source.type, op.outputs[0].type
         return kinds[0].shape == kinds[1].shape and all(t.dtype is DType.INT8 and per_tensor(t) for t in kinds)
 
-    def _fused(self, op: Op, region: Region) -> Op | None:
+    def fused(self, op: Op, region: FusedRegion) -> Op | None:
         source = region.source.type
         tables = any(traits_of(o.operator).tabled for o in region.ops)
         if source.elements < TUNING.table_elements and not tables:
@@ -63,13 +58,12 @@ class _Lookups(RegionFuser):
         table = self._table(region)
         if table is None:
             return None
-        inputs = (resolve(region.source, self.mapping), self.pool.add(table, Value(0, "table", TABLE)))
-        fused = replace(op, operator="LOOKUP", inputs=inputs, attributes=None)
-        return fused if is_legal(fused, self.pool.constants) else None
+        inputs = (region.source, self.pool.add(table, Value(0, "table", TABLE)))
+        return self.legal(replace(op, operator="LOOKUP", inputs=inputs, attributes=None))
 
-    def _table(self, region: Region) -> Array | None:
+    def _table(self, region: FusedRegion) -> NDArray[Any] | None:
         """Outputs of the region for all 256 inputs, int8[256]; None if they can't be evaluated."""
-        arrays_of: dict[Value, Array] = {region.source: np.arange(-128, 128).astype(np.int8)}
+        arrays_of: dict[Value, NDArray[Any]] = {region.source: np.arange(-128, 128).astype(np.int8)}
         for op in region.ops:
             if traits_of(op.operator).view and op.inputs[0] is not None:
                 arrays_of[op.outputs[0]] = arrays_of[op.inputs[0]]
@@ -83,9 +77,9 @@ class _Lookups(RegionFuser):
             arrays_of[op.outputs[0]] = results[0].reshape(ENTRIES)
         return arrays_of[region.result]
 
-    def _constant(self, value: Value) -> Array:
+    def _constant(self, value: Value) -> NDArray[Any]:
         """Elements of a constant table; of any other constant, its common element as an array of 1."""
-        array = np.asarray(self._flow.array(value))
+        array = np.asarray(self.flow.array(value))
         return array if value.type == TABLE else array.reshape(-1)[:1]
 
 

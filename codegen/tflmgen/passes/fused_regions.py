@@ -14,7 +14,7 @@ MAX_OPERATORS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class FusedRegion:
     """Operators in execution order that compute the last one's output from `source` and constants.
 
     saved  number of operators that fusion removes: all but the last one, views, and those with readers outside
@@ -50,7 +50,7 @@ class Regions:
             for region in blocks_of(node):
                 self._number(region)
 
-    def ending_with(self, op: Op, is_source: Callable[[Value], bool]) -> Iterator[Region]:
+    def ending_with(self, op: Op, is_source: Callable[[Value], bool]) -> Iterator[FusedRegion]:
         """Regions of at least two operators that end with `op`, the largest first.
 
         is_source  whether a region that begins there is wanted; asked first, since to find its operators takes longer
@@ -78,7 +78,7 @@ class Regions:
     def _variable(self, op: Op) -> list[Value]:
         return list(dict.fromkeys(v for v in operands_of(op) if not v.is_constant))
 
-    def _region(self, last: Op, source: Value) -> Region | None:
+    def _region(self, last: Op, source: Value) -> FusedRegion | None:
         region_ops = {last.id: last}
         pending = [last]
         while pending:
@@ -92,7 +92,7 @@ class Regions:
         ops = tuple(sorted(region_ops.values(), key=lambda op: self._position[op.id]))
         used = self._used_outside(ops)
         saved = [op for op in ops[:-1] if op.id not in used and not traits_of(op.operator).view]
-        return Region(source, ops, len(saved))
+        return FusedRegion(source, ops, len(saved))
 
     def _used_outside(self, ops: tuple[Op, ...]) -> set[int]:
         """Ids of operators, except the last one, whose output has readers outside the region."""

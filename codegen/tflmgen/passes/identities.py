@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import If, Module, Node, Op, Rewriter, Value
+from tflmgen.ir import If, Module, Node, Op, Value
 from tflmgen.kernels import Activation, Connective, Traits, traits_of
-from tflmgen.passes.constant_pool import Pool
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 
 def drop_identities(module: Module) -> Module:
@@ -18,13 +18,12 @@ def drop_identities(module: Module) -> Module:
 
     An If on NOT x becomes an If on x with exchanged branches.
     """
-    return _Identities(Pool(module)).run(module)
+    return _Identities(module).rewritten()
 
 
-class _Identities(Rewriter):
-    def __init__(self, pool: Pool) -> None:
-        super().__init__()
-        self._pool = pool
+class _Identities(OperatorRewriter):
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
         self._viewed: dict[Value, Value] = {}
         self._negated: dict[Value, Value] = {}
 
@@ -32,13 +31,11 @@ class _Identities(Rewriter):
         if isinstance(node, If) and node.condition in self._negated:
             condition = self._negated[node.condition]
             node = replace(node, condition=condition, then=node.orelse, orelse=node.then)
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        same = self._equal_value(node)
-        if same is not None and same.type == node.outputs[0].type:
-            self.mapping[node.outputs[0]] = same
-            return ()
-        return (node,)
+        return super().node(node)
+
+    def op(self, op: Op) -> Replacement:
+        same = self._equal_value(op)
+        return same if same is not None and same.type == op.outputs[0].type else None
 
     def _equal_value(self, op: Op) -> Value | None:
         """Value that the output equals (its type may still differ); else None."""
@@ -55,12 +52,13 @@ class _Identities(Rewriter):
             return self._negated.get(first)
         if traits.same_if_typed:
             return first if first.type.is_static else None
-        if traits.idempotent and first == others[0]:
+        if traits.cuts and first.type == op.outputs[0].type and first.type.is_static:
+            instance = self.flow.instance(op)
+            return first if all(traits.row_wise(instance, axis) for axis in range(len(first.type.shape))) else None
+        if traits.same_if_equal and len({op.inputs[place] for place in traits.same_if_equal}) == 1:
             return first
         if traits.selects:
             return self._selected(first, others)
-        if op.operator == "REPEAT_ROWS" and others[0] == others[1]:
-            return first
         return self._neutral(op, traits)
 
     def _neutral(self, op: Op, traits: Traits) -> Value | None:
@@ -70,7 +68,7 @@ class _Identities(Rewriter):
             return None
         first, second = op.inputs[0], op.inputs[-1]
         for operand, constant in ((first, second), (second, first))[: 2 if traits.commutative else 1]:
-            array = self._pool.array(constant)
+            array = self.pool.array(constant)
             if array is None or not array.size:
                 continue
             if traits.neutral is not None and (array == traits.neutral).all():
@@ -87,7 +85,7 @@ class _Identities(Rewriter):
 
     def _uniform(self, value: Value | None) -> bool | None:
         """The common element of a bool constant; else None."""
-        array = self._pool.array(value)
+        array = self.pool.array(value)
         if array is None or not array.size or not (array.all() or not array.any()):
             return None
         return bool(np.ravel(array)[0])

@@ -1,11 +1,12 @@
-"""Multiply-accumulates of operators from their shapes, padding included."""
+"""Sizes of layers from their shapes: multiply-accumulates, padding included, and bytes of weights at least."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-from tflmgen.ir import Module, Op, walk
+from tflmgen.ir import Module, Op, Value, walk
 from tflmgen.kernels import BatchMatmulAttributes, traits_of
+from tflmgen.passes.def_use import input_at
 
 
 def macs_of(op: Op) -> int:
@@ -14,7 +15,8 @@ def macs_of(op: Op) -> int:
     if isinstance(op.attributes, BatchMatmulAttributes) and left is not None:
         axes = op.attributes.left_axes or range(len(left.type.max_shape))
         return op.outputs[0].type.elements * left.type.max_shape[axes[-2 if op.attributes.adjoint_left else -1]]
-    weights = op.inputs[1] if traits_of(op.operator).channel_axis is not None else None
+    traits = traits_of(op.operator)
+    weights = input_at(op, traits.roles.weights) if traits.channel_axis is not None else None
     if weights is None:
         return 0
     output = op.outputs[0].type
@@ -29,3 +31,22 @@ def macs_by_operator(module: Module) -> Counter[tuple[int, int]]:
             if isinstance(node, Op):
                 macs[node.origin.subgraph, node.origin.operator] += macs_of(node)
     return macs
+
+
+def least_weights(module: Module) -> int:
+    """Bytes of all constant filters, matrices and tables that rows are taken of, as the file has them.
+
+    Packed, they take as many bytes or more. Equal ones count once.
+    """
+    sizes: dict[str, int] = {}
+    for function in module.functions:
+        for node in walk(function.body):
+            value = _weights_of(node) if isinstance(node, Op) else None
+            if value is not None and value.constant is not None:
+                sizes[value.constant] = len(module.constants[value.constant])
+    return sum(sizes.values())
+
+
+def _weights_of(op: Op) -> Value | None:
+    traits = traits_of(op.operator)
+    return input_at(op, traits.roles.table if traits.channel_axis is None else traits.roles.weights)

@@ -6,15 +6,17 @@ different sizes for groups of channels. Streaming networks slice each group to t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from tflmgen.ir import DType, Module, Node, Op, Quantization, TensorType, Value
-from tflmgen.kernels import OUTPUT_CHANNELS, instance_of, rows_cut
-from tflmgen.passes.fusion import PatternRewriter
+from tflmgen.kernels import OUTPUT_CHANNELS, Traits, instance_of, rows_cut, traits_of
+from tflmgen.passes.def_use import input_at
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 
 def merge_mixed_depthwise(module: Module) -> Module:
@@ -41,22 +43,17 @@ class _Group:
     copied: int
 
 
-class _Mixed(PatternRewriter):
-    def node(self, node: Node) -> Sequence[Node]:
-        if isinstance(node, Op) and node.operator == "CONCATENATION":
-            return self._merged(node)
-        return (self.regions(node),)
-
-    def _merged(self, op: Op) -> Sequence[Node]:
-        groups = self._groups(op)
+class _Mixed(OperatorRewriter):
+    def op(self, op: Op) -> Replacement:
+        groups = self._groups(op) if traits_of(op.operator).concatenates else None
         merged = self._convolution(op, *groups) if groups else None
         if groups is None or merged is None:
-            return (op,)
+            return None
         nodes: list[Node] = [merged]
         first = 0
         for group in groups[1]:
             result = group.convolution.outputs[0]
-            if result in self._flow.returned:
+            if result in self.flow.returned:
                 nodes.append(self._slice(op, result, first))
                 self.mapping[result] = nodes[-1].outputs[0]
             first += _channel_count(group.convolution)
@@ -77,36 +74,32 @@ class _Mixed(PatternRewriter):
         valid_groups = [group for group in groups if group is not None]
         if len(valid_groups) < len(groups) or len(valid_groups) < 2 or op.attributes.axis not in (-1, 3):
             return None
-        split = self._flow.producer_among(valid_groups[0].part, "SPLIT", "SPLIT_V")
+        split = self.flow.producer(valid_groups[0].part, lambda traits: traits.splits)
         if split is None or split.outputs != tuple(g.part for g in valid_groups):
             return None
-        source = split.inputs[1 if split.operator == "SPLIT" else 0]
+        source = split.inputs[traits_of(split.operator).roles.data]
         if source is None or not _along_channels(source.type, valid_groups):
             return None
         return source, valid_groups
 
     def _group(self, value: Value | None) -> _Group | None:
-        convolution = self._used_once(value, "DEPTHWISE_CONV_2D")
+        convolution = self._used_once(value, _is_depthwise)
         if convolution is None:
             return None
         part, start, copied = convolution.inputs[0], 0, 0
-        cut = self._used_once(part, "SLICE", "STRIDED_SLICE")
+        cut = self._used_once(part, lambda traits: traits.cuts)
         if part is not None and cut is not None:
             rows = rows_cut(instance_of(cut.inputs, [part.type], cut.attributes, self.pool.constants))
             if rows is None:
                 return None
             start, copied, part = rows, part.type.bytes, cut.inputs[0]
-        if part is None or not self._flow.is_read_once(part) or not _is_plain(convolution):
+        if part is None or not self.flow.is_read_once(part) or not _is_plain(convolution):
             return None
         return _Group(convolution, part, start, copied + part.type.bytes)
 
-    def _used_once(self, value: Value | None, *operators: str) -> Op | None:
-        """Producer of a value that is read once if it is one of these operators; else None."""
-        return (
-            self._flow.producer_among(value, *operators)
-            if value is not None and self._flow.is_read_once(value)
-            else None
-        )
+    def _used_once(self, value: Value | None, is_wanted: Callable[[Traits], Any]) -> Op | None:
+        """Producer of a value that is read once, if its traits are those that are wanted; else None."""
+        return self.flow.producer(value, is_wanted) if value is not None and self.flow.is_read_once(value) else None
 
     def _convolution(self, op: Op, source: Value, groups: Sequence[_Group]) -> Op | None:
         first = groups[0].convolution
@@ -140,7 +133,7 @@ class _Mixed(PatternRewriter):
         parts, template = [], None
         for group in groups:
             convolution = group.convolution
-            bias = convolution.inputs[2] if len(convolution.inputs) > 2 else None
+            bias = input_at(convolution, traits_of(convolution.operator).roles.bias)
             array = self.pool.array(bias)
             if bias is not None and (
                 array is None or (template is not None and template.type.dtype is not bias.type.dtype)
@@ -152,6 +145,10 @@ class _Mixed(PatternRewriter):
         if template is None:
             return self.pool.add(joined, Value(0, "", TensorType(DType.INT32, joined.shape)))
         return self.pool.add(joined, _constant(template, joined.shape, None))
+
+
+def _is_depthwise(traits: Traits) -> bool:
+    return traits.channel_axis is not None and traits.depth_axis is None
 
 
 def _is_plain(convolution: Op) -> bool:

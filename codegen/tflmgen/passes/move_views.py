@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import Module, Node, Op, TensorType, Value
+from tflmgen.ir import Module, Op, TensorType, Value
 from tflmgen.kernels import is_per_channel, traits_of
-from tflmgen.passes.def_use import is_legal
-from tflmgen.passes.fusion import Fuser
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 
 def delay_views(module: Module) -> Module:
@@ -16,38 +14,38 @@ def delay_views(module: Module) -> Module:
 
     Only below an operator that can absorb the reader, and only for constants that are scalar or per channel of it.
     """
-    return _Views(module).run(module)
+    return _Views(module).rewritten()
 
 
-class _Views(Fuser):
+class _Views(OperatorRewriter):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
         self._vectors: dict[tuple[str | None, TensorType], Value] = {}
 
-    def op(self, op: Op) -> Sequence[Node]:
-        return self._exchanged(op) if traits_of(op.operator).view else (op,)
+    def op(self, op: Op) -> Replacement:
+        return self._exchanged(op) if traits_of(op.operator).view else None
 
-    def _exchanged(self, view: Op) -> Sequence[Op]:
-        source, reader = view.inputs[0], self._flow.only_reader(view.outputs[0])
+    def _exchanged(self, view: Op) -> tuple[Op, Op] | None:
+        source, reader = view.inputs[0], self.flow.only_reader(view.outputs[0])
         if source is None or reader is None or not self._follows(source, view):
-            return (view,)
+            return None
         if source.type.quantization != view.outputs[0].type.quantization:
-            return (view,)
+            return None
         if not self._is_free(reader, view.outputs[0], source):
-            return (view,)
+            return None
         result = reader.outputs[0]
-        before = Value(self._ids.take(), result.name, result.type.with_shape(source.type.shape))
+        before = Value(self.pool.ids.take(), result.name, result.type.with_shape(source.type.shape))
         inputs = tuple(source if v == view.outputs[0] else v and self._as_vector(v) for v in reader.inputs)
         moved = replace(reader, inputs=inputs, outputs=(before,))
-        if not is_legal(moved, self._constants):
-            return (view,)
-        self._absorbed.add(reader.id)
+        if self.legal(moved) is None:
+            return None
+        self.absorbed.add(reader.id)
         return moved, replace(view, inputs=(before, *view.inputs[1:]), outputs=(result,))
 
     def _follows(self, source: Value, view: Op) -> bool:
         """Whether the view is the only reader of an operator that can absorb others."""
-        producer = self._flow.producers.get(source)
-        return producer is not None and traits_of(producer.operator).clamped and self._flow.only_reader(source) == view
+        producer = self.flow.producers.get(source)
+        return producer is not None and traits_of(producer.operator).clamped and self.flow.only_reader(source) == view
 
     def _is_free(self, reader: Op, viewed: Value, source: Value) -> bool:
         """Whether an operator computes the same elements before and after the view."""
@@ -68,8 +66,8 @@ class _Views(Fuser):
         )
 
     def _as_vector(self, constant: Value) -> Value:
-        """The same constant without dimensions of size 1, which the view may have added or dropped."""
+        """The constant without dimensions of size 1, which the view may have added or dropped."""
         if len(constant.type.shape) <= 1 or not constant.is_constant:
             return constant
-        vector = replace(constant, id=self._ids.take(), type=constant.type.with_shape((constant.type.elements,)))
+        vector = replace(constant, id=self.pool.ids.take(), type=constant.type.with_shape((constant.type.elements,)))
         return self._vectors.setdefault((constant.constant, vector.type), vector)

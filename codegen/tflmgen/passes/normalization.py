@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Node, Op, TensorType, Value, resolve
+from tflmgen.ir import DType, Module, Op, TensorType, Value
 from tflmgen.kernels import NormalizeAttributes, Reals, SoftmaxAttributes, traits_of
-from tflmgen.passes.def_use import is_legal
 from tflmgen.passes.exact_sums import HALF_STEP, ONE, Coefficient, NoFormError, Product, Sum
-from tflmgen.passes.fused_regions import Region, Regions
-from tflmgen.passes.fusion import PatternRewriter
+from tflmgen.passes.fused_regions import FusedRegion, Regions
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.real_evaluation import is_real, real_function
 from tflmgen.passes.row_forms import (
     EXP,
@@ -53,17 +51,17 @@ def _is_fusible(op: Op) -> bool:
     return (real_function(op.operator) is not None or traits_of(op.operator).view) and is_real(op)
 
 
-class _Normalization(PatternRewriter):
+class _Normalization(OperatorRewriter):
     def __init__(self, module: Module) -> None:
         super().__init__(module)
-        regions = Regions(module, self._flow, _is_fusible)
+        regions = Regions(module, self.flow, _is_fusible)
         self._forms: dict[tuple[Value, int, Value], RowForm | None] = {}
         self._fused: dict[int, Op] = {}
         covered: set[int] = set()
-        if not any(traits_of(op.operator).reduces for op in self._flow.producers.values()):
+        if not any(traits_of(op.operator).reduces for op in self.flow.producers.values()):
             return
         # Last operators first, so that a region includes the gain and bias after a normalisation.
-        for op in reversed(list(self._flow.producers.values())):
+        for op in reversed(list(self.flow.producers.values())):
             if not traits_of(op.operator).is_arithmetic or op.id in covered:
                 continue
             elements = op.outputs[0].type.elements
@@ -73,13 +71,10 @@ class _Normalization(PatternRewriter):
                     covered.update(covered_op.id for covered_op in region.ops)
                     break
 
-    def node(self, node: Node) -> Sequence[Node]:
-        if not isinstance(node, Op):
-            return (self.regions(node),)
-        fused = self._fused.get(node.id, node)
-        return (replace(fused, inputs=tuple(v and resolve(v, self.mapping) for v in fused.inputs)),)
+    def op(self, op: Op) -> Replacement:
+        return self._fused.get(op.id)
 
-    def _match(self, region: Region) -> Op | None:
+    def _match(self, region: FusedRegion) -> Op | None:
         depths = {_depth(op) for op in region.ops if traits_of(op.operator).reduces}
         if len(depths) != 1 or (depth := depths.pop()) < 2:
             return None
@@ -91,8 +86,8 @@ class _Normalization(PatternRewriter):
             return None
         return self._softmax(region, depth, form.sum) or self._normalization(region, depth, form.sum)
 
-    def _form(self, region: Region, rows: Rows) -> RowForm | None:
-        """What the region computes, in its normal form; None where it has none."""
+    def _form(self, region: FusedRegion, rows: Rows) -> RowForm | None:
+        """The function of rows that the region computes, in its normal form; None where it has none."""
         for op in region.ops:
             key = (region.source, rows.depth, op.outputs[0])
             if key not in self._forms:
@@ -106,14 +101,14 @@ class _Normalization(PatternRewriter):
             operands = [self._operand(source, rows, op, value) for value in op.inputs]
             if traits_of(op.operator).view:
                 return viewed(operands[0], op.outputs[0])
-            return form_of(self._flow.instance(op), op.operator, operands, rows)
+            return form_of(self.flow.instance(op), op.operator, operands, rows)
         except NoFormError:
             return None
 
     def _operand(self, source: Value, rows: Rows, op: Op, value: Value | None) -> RowForm:
         if value == source:
             return row_variable(source)
-        array = self._flow.array(value)
+        array = self.flow.array(value)
         if array is not None:
             is_real_number = array.dtype == np.float32
             return constant_form(array, rows, op.outputs[0].type.max_shape) if is_real_number else _LIST
@@ -123,7 +118,7 @@ class _Normalization(PatternRewriter):
             raise NoFormError
         return form
 
-    def _softmax(self, region: Region, depth: int, computed: Sum) -> Op | None:
+    def _softmax(self, region: FusedRegion, depth: int, computed: Sum) -> Op | None:
         last = region.ops[-1]
         if depth != region.source.type.max_shape[-1] or region.source.type.shape != last.outputs[0].type.shape:
             return None
@@ -134,11 +129,10 @@ class _Normalization(PatternRewriter):
             if computed.terms.keys() == expected.keys() and all(
                 np.all(computed.terms[product] == number) for product, number in expected.items()
             ):
-                fused = replace(last, operator=name, inputs=(region.source,), attributes=attributes)
-                return fused if is_legal(fused, self.pool.constants) else None
+                return self.legal(replace(last, operator=name, inputs=(region.source,), attributes=attributes))
         return None
 
-    def _normalization(self, region: Region, depth: int, computed: Sum) -> Op | None:
+    def _normalization(self, region: FusedRegion, depth: int, computed: Sum) -> Op | None:
         terms = dict(computed.terms)
         bias = _along(terms.pop(ONE, 0.0), depth)
         scaled = next((product for product in terms if len(product) == 2 and dict(product).get(X) == 1), None)
@@ -156,14 +150,13 @@ class _Normalization(PatternRewriter):
             return None
         return self._build(region, attributes, gain, bias) if fits_float32(gain) and fits_float32(bias) else None
 
-    def _build(self, region: Region, attributes: NormalizeAttributes, gain: Reals, bias: Reals) -> Op | None:
+    def _build(self, region: FusedRegion, attributes: NormalizeAttributes, gain: Reals, bias: Reals) -> Op | None:
         last = region.ops[-1]
         kind = TensorType(DType.FLOAT32, (attributes.depth,))
         source = region.source
         gains = None if (gain == 1.0).all() else self.pool.add(gain, Value(0, "gain", kind))
         biases = None if not bias.any() else self.pool.add(bias, Value(0, "bias", kind))
-        fused = replace(last, operator="NORMALIZE", inputs=(source, gains, biases), attributes=attributes)
-        return fused if is_legal(fused, self.pool.constants) else None
+        return self.legal(replace(last, operator="NORMALIZE", inputs=(source, gains, biases), attributes=attributes))
 
 
 def _depth(op: Op) -> int:

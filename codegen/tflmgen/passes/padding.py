@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import Module, Node, Op, Value
+from tflmgen.ir import Module, Op, Value
 from tflmgen.kernels import Activation, Sliding, Steps, Window, four, paddings, traits_of
-from tflmgen.passes.def_use import is_legal
-from tflmgen.passes.fusion import Fuser
+from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import view
 
 POSITIVE = frozenset({Activation.RELU, Activation.RELU6})
@@ -25,7 +23,7 @@ def fuse_padding(module: Module) -> Module:
     The padding must be 0; before MAX_POOL_2D it may be any lower bound of the elements. Views in between move before
     the PAD if they add or drop dimensions of size 1. Bit-exact.
     """
-    return _Padding(module).run(module)
+    return _Padding(module).rewritten()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +43,15 @@ class _Padded:
     zeros: bool = False
 
 
-class _Padding(Fuser):
-    def op(self, op: Op) -> Sequence[Node]:
+class _Padding(OperatorRewriter):
+    def op(self, op: Op) -> Replacement:
         padded = self._padded(op)
         if padded is None:
-            return (op,)
-        return self._fused(op, padded)
-
-    def _fused(self, op: Op, padded: _Padded) -> Sequence[Op]:
+            return None
         source, views = padded.source, list[Op]()
         if source.type.shape != padded.image:
-            image = Value(self._ids.take(), source.name, source.type.with_shape(padded.image))
-            views.append(view(op, self._ids.take(), source, image))
+            image = Value(self.pool.ids.take(), source.name, source.type.with_shape(padded.image))
+            views.append(view(op, self.pool.ids.take(), source, image))
             source = image
         return *views, _with_padding(op, source, padded)
 
@@ -65,7 +60,7 @@ class _Padding(Fuser):
         padded = self._padded_input(op)
         if padded is None or op.inputs[0] is None:
             return None
-        readers = self._flow.readers(op.inputs[0]) or ()
+        readers = self.flow.readers(op.inputs[0]) or ()
         return padded if readers and all(self._padded_input(reader) is not None for reader in readers) else None
 
     def _padded_input(self, op: Op) -> _Padded | None:
@@ -73,11 +68,11 @@ class _Padding(Fuser):
             return None
         value = op.inputs[0]
         index = value
-        while (between := self._flow.view(index)) is not None:
+        while (between := self.flow.view(index)) is not None:
             index = between.inputs[0]
-            if index is None or self._flow.only_reader(index) != between:
+            if index is None or self.flow.only_reader(index) != between:
                 return None
-        pad = self._flow.producers.get(index) if index is not None else None
+        pad = self.flow.producers.get(index) if index is not None else None
         if (
             pad is None
             or not traits_of(pad.operator).pads
@@ -90,11 +85,11 @@ class _Padding(Fuser):
             return None
         padded = replace(padded, zeros=fits)
         image = Value(0, "", padded.source.type.with_shape(padded.image))
-        return padded if is_legal(_with_padding(op, image, padded), self._constants) else None
+        return padded if self.legal(_with_padding(op, image, padded)) else None
 
     def _image(self, pad: Op, read: Value) -> _Padded | None:
         """Source and padding of a PAD of height and width, in the dimensions of `read`; else None."""
-        source, sides = pad.inputs[0], paddings(self._flow.instance(pad))
+        source, sides = pad.inputs[0], paddings(self.flow.instance(pad))
         assert source is not None
         larger = pad.outputs[0].type.max_shape
         dims = [(d, pair) for d, size, pair in zip(source.type.max_shape, larger, sides, strict=True) if size != 1]
@@ -114,7 +109,7 @@ class _Padding(Fuser):
         assert source is not None
         quantization = source.type.quantization
         zero = quantization.zero_point if quantization is not None and not source.type.dtype.is_float else 0
-        filled = self._flow.number(pad.inputs[2]) if len(pad.inputs) > 2 else zero
+        filled = self.flow.number(pad.inputs[2]) if len(pad.inputs) > 2 else zero
         if traits_of(op.operator).window is Sliding.FILTER:
             return False if filled == zero else None
         if op.attributes.zeros:
@@ -127,7 +122,7 @@ class _Padding(Fuser):
 
     def _is_positive(self, value: Value) -> bool:
         """Whether all elements are at least 0, as after RELU."""
-        op = self._flow.producers.get(self._flow.through_views(value))
+        op = self.flow.producers.get(self.flow.through_views(value))
         return op is not None and getattr(op.attributes, "activation", None) in POSITIVE
 
 

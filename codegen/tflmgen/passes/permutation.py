@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir import Dim, Op, Value
-from tflmgen.kernels import Dimensions, permutation_of
+from tflmgen.ir import Dim, Node, Op, Value
+from tflmgen.kernels import Dimensions, permutation_of, traits_of
+from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 
 Permutation = tuple[int, ...]
@@ -37,23 +38,40 @@ def moves_nothing(shape: Sequence[Dim], permutation: Permutation) -> bool:
     return long == sorted(long)
 
 
+def is_transpose(node: Node) -> bool:
+    """Whether a node is a TRANSPOSE."""
+    return isinstance(node, Op) and traits_of(node.operator).permutes
+
+
 def transposition(flow: Dataflow, value: Value | None) -> tuple[Value, Permutation] | None:
     """Source and permutation of a transposed value; None if it is no TRANSPOSE, or changes the quantisation."""
-    op = flow.producer_among(value, "TRANSPOSE")
+    op = flow.producer(value, lambda traits: traits.permutes)
     return None if op is None else transposed(flow, op)
 
 
 def transposed(flow: Dataflow, op: Op) -> tuple[Value, Permutation] | None:
-    """Source and permutation of a TRANSPOSE; None if it is dynamic, or changes the quantisation or has one per
+    """Source and permutation of a TRANSPOSE; None if it is none, is dynamic, or changes the quantisation or has one per
     channel."""
     source, result = op.inputs[0], op.outputs[0]
-    if source is None or source.type.quantization != result.type.quantization or not source.type.is_static:
+    if (
+        not is_transpose(op)
+        or source is None
+        or source.type.quantization != result.type.quantization
+        or not source.type.is_static
+    ):
         return None
     quantization = source.type.quantization
     return None if quantization and quantization.per_channel else (source, permutation_of(flow.instance(op)))
 
 
-def view(op: Op, number: int, source: Value, result: Value) -> Op:
+def transpose(op: Node, number: int, source: Value, permutation: Permutation, result: Value, pool: Pool) -> Op:
+    """A TRANSPOSE of `source` to `result` that replaces `op`, or a view if that moves no element."""
+    if moves_nothing(source.type.shape, permutation):
+        return view(op, number, source, result)
+    return Op(number, "TRANSPOSE", (source, pool.table(permutation)), (result,), None, op.origin)
+
+
+def view(op: Node, number: int, source: Value, result: Value) -> Op:
     """A RESHAPE of `source` to `result` that replaces `op`."""
     attributes = Dimensions(result.type.max_shape)
     return Op(number, "RESHAPE", (source,), (result,), attributes, op.origin)

@@ -1,4 +1,4 @@
-"""The passes over the graph, in order. Each is a pure function Module -> Module in its own file."""
+"""The passes over the graph, in order. Each is a pure function Module -> Module."""
 
 from __future__ import annotations
 
@@ -9,38 +9,29 @@ from tflmgen.kernels import OPERATORS, Operators
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.affine import fold_affine
-from tflmgen.passes.analysed import SharedAnalysis, range_pass
 from tflmgen.passes.attention import fuse_attention
+from tflmgen.passes.branch_code_motion import share_branches, sink
 from tflmgen.passes.branches import fold_branches
-from tflmgen.passes.call_constants import resolve_calls
-from tflmgen.passes.common_subexpressions import merge_common
+from tflmgen.passes.common_subexpressions import merge_common, unify_constants
 from tflmgen.passes.constant_variables import freeze_variables
 from tflmgen.passes.counted_loops import count_trips
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.dilation import fuse_dilation
-from tflmgen.passes.duplicate_variables import merge_variables
-from tflmgen.passes.embedding_tables import dequantize_late
 from tflmgen.passes.fold import fold_pass
+from tflmgen.passes.functions import inline, resolve_calls, specialize
 from tflmgen.passes.fuse_lookups import fuse_lookups
-from tflmgen.passes.hoist_from_branches import share_branches
 from tflmgen.passes.identities import drop_identities
-from tflmgen.passes.inline import inline
-from tflmgen.passes.invariant_variables import substitute_invariants
 from tflmgen.passes.loop_invariant_code import hoist
-from tflmgen.passes.matrix_products import use_fully_connected
-from tflmgen.passes.merge_transposes import fuse_transposes
+from tflmgen.passes.loop_variables import merge_variables, substitute_invariants, view_after_loop
+from tflmgen.passes.matrix_products import fold_into_weights, use_fully_connected
 from tflmgen.passes.mixed_depthwise import merge_mixed_depthwise
-from tflmgen.passes.move_transposes import sink_transposes
 from tflmgen.passes.move_views import delay_views
 from tflmgen.passes.normalization import fuse_normalization
 from tflmgen.passes.padding import fuse_padding
-from tflmgen.passes.quantization import cancel_quantization
-from tflmgen.passes.quantize_boundaries import narrow
-from tflmgen.passes.reshaped_variables import view_after_loop
-from tflmgen.passes.sink_into_branches import sink
-from tflmgen.passes.specialize import specialize
-from tflmgen.passes.transposed_weights import fold_into_weights
-from tflmgen.passes.unique_constants import unify_constants
+from tflmgen.passes.quantization import cancel_quantization, dequantize_late, narrow
+from tflmgen.passes.range_pass import SharedAnalysis, range_pass
+from tflmgen.passes.row_stores import store_rows
+from tflmgen.passes.transposes import fuse_transposes, sink_transposes
 
 Pass = Callable[[Module], Module]
 
@@ -57,6 +48,7 @@ def without_ranges(operators: Operators = OPERATORS) -> tuple[Pass, ...]:
         dequantize_late,
         fold_pass(operators),
         fold_branches,
+        store_rows,
         drop_identities,
         narrow,
         cancel_quantization,

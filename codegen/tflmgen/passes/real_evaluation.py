@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.ir import DType, Op, Value
 from tflmgen.kernels import OPERATORS, Real, Reals, traits_of
 from tflmgen.passes.def_use import Dataflow
-from tflmgen.passes.fused_regions import Region
+from tflmgen.passes.fused_regions import FusedRegion
 
 
 def real_function(name: str) -> Real | None:
@@ -29,7 +29,7 @@ def is_real(op: Op) -> bool:
     return len(op.outputs) == 1 and bool(numbers) and all(t.dtype is DType.FLOAT32 and t.is_static for t in numbers)
 
 
-def on_elements(region: Region, x: Reals, flow: Dataflow) -> Reals:
+def on_elements(region: FusedRegion, x: Reals, flow: Dataflow) -> Reals:
     """Results of a region of element-wise operators and scalar constants, a function of one real, at the points `x`."""
     values: dict[Value, Reals] = {region.source: x}
     with np.errstate(all="ignore"):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
 from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
-from tflmgen.kernels import Operator, Options, Rule, Shape, State
+from tflmgen.kernels import OperatorSpec, Options, Rule, Shape, State
 
 Array = NDArray[Any]
 
@@ -39,7 +39,7 @@ def describe_fault(path: Path, error: BaseException) -> str:
     return f"{location}: {type(error).__name__}: {' '.join(str(error).split())}"
 
 
-def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
+def guarded_row(row: OperatorSpec, cls: type, path: Path) -> OperatorSpec:
     """`row` with functions that check their results and raise PluginError for every fault."""
     calls = _Calls(row, cls.__name__, path)
     state = row.state and calls.state
@@ -57,7 +57,7 @@ def guarded_row(row: Operator, cls: type, path: Path) -> Operator:
 
 
 class _Calls:
-    def __init__(self, row: Operator, name: str, path: Path) -> None:
+    def __init__(self, row: OperatorSpec, name: str, path: Path) -> None:
         self._row = row
         self._name = name
         self._path = path
@@ -160,7 +160,7 @@ class _Calls:
             raise self._fault(error) from error
 
     def _fault(self, error: BaseException) -> BaseException:
-        """What to raise for an exception in a method; a signal of the user's is none of the plug-in's."""
+        """Error to raise for an exception in a method; a signal of the user's is no fault of the plug-in."""
         if isinstance(error, SystemExit) and error.code in SIGNALLED:
             return error
         return PluginError(describe_fault(self._path, error))

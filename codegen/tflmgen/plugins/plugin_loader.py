@@ -20,20 +20,20 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 
-from tflmgen.frontend import CUSTOM
-from tflmgen.kernels import OPERATORS, CustomOperator, Operator, Rule
+from tflmgen.frontend.tflite import CUSTOM
+from tflmgen.kernels import OPERATORS, CustomOperator, OperatorSpec, Rule
 from tflmgen.plugins.plugin_calls import PluginError, describe_fault, guarded_row
 
 GROUP = "tflmgen.operators"
 _HEADERS, _SOURCES = ".h", ".c"
 
 
-def load_operators(paths: Iterable[Path], model_operators: Iterable[str]) -> tuple[Operator, ...]:
+def load_operators(paths: Iterable[Path], model_operators: Iterable[str]) -> tuple[OperatorSpec, ...]:
     """Operators of the files `paths`, and those of `model_operators` that only installed packages define.
 
     Raises PluginError for a faulty plug-in.
     """
-    loaded: dict[str, tuple[Path, Operator]] = {}
+    loaded: dict[str, tuple[Path, OperatorSpec]] = {}
     for path in paths:
         for cls in _classes(path, _load(path)):
             _add(loaded, path, _operator(cls, path))
@@ -109,7 +109,7 @@ def _package_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist else "an unnamed package"
 
 
-def _operator(cls: type[CustomOperator], path: Path) -> Operator:
+def _operator(cls: type[CustomOperator], path: Path) -> OperatorSpec:
     """The class as a row of the operator table. Raises PluginError if it is incomplete."""
     problem = _problem(cls)
     if not problem:
@@ -151,7 +151,7 @@ def _is_tuple_of(value: object, kind: type) -> bool:
     return isinstance(value, tuple) and all(isinstance(item, kind) for item in value)
 
 
-def _add(loaded: dict[str, tuple[Path, Operator]], path: Path, operator: Operator) -> None:
+def _add(loaded: dict[str, tuple[Path, OperatorSpec]], path: Path, operator: OperatorSpec) -> None:
     name = operator.name.removeprefix(CUSTOM)
     if operator.name in OPERATORS:
         raise PluginError(f"{path}: tflmgen has custom operator '{name}' itself")
@@ -160,7 +160,7 @@ def _add(loaded: dict[str, tuple[Path, Operator]], path: Path, operator: Operato
     loaded[operator.name] = path, operator
 
 
-def _check_file_names(loaded: Iterable[tuple[Path, Operator]]) -> None:
+def _check_file_names(loaded: Iterable[tuple[Path, OperatorSpec]]) -> None:
     """Raises PluginError for equal file names with different contents: all are copied into the same two folders."""
     tflmgen_files = {
         entry.name

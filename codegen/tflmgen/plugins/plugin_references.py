@@ -1,4 +1,4 @@
-"""What operators of plug-ins compute, as validation asks for it: by their own evaluate(), where they have one."""
+"""References of plug-ins' operators for validation: their own evaluate(), where they have one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflmgen.ir import OperatorInstance, elements_of
-from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Operator, Operators
+from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Operators, OperatorSpec
 from tflmgen.reference import Array, CustomReference, CustomReferences, Operation, UnsupportedError
 
 
@@ -16,7 +16,7 @@ def references_of(operators: Operators) -> CustomReferences:
     return {name: _reference(row) for name, row in operators.items() if name not in OPERATORS}
 
 
-def _reference(row: Operator) -> CustomReference:
+def _reference(row: OperatorSpec) -> CustomReference:
     plugin = f"plug-in {row.name.removeprefix('CUSTOM:')}"
 
     def instance(op: Operation) -> OperatorInstance:

@@ -10,11 +10,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tflmgen import __version__
 from tflmgen.backend import render
-from tflmgen.project.board import Board
-from tflmgen.project.board_files import read_c_files, read_repl
+from tflmgen.hardware import Board, read_c_files, read_repl
 from tflmgen.project.folder import BEGIN, END, PROJECT, Content, write_folder
+from tflmgen.version import VERSION
 
 LIBRARY = "lib/tflmgen"
 PLATFORM = "platform"
@@ -95,7 +94,7 @@ def _mains(board: Board, name: str, signatures: Sequence[Mapping[str, Any]], ree
 
 def write(project: Project, directory: Path) -> tuple[str, ...]:
     """Writes `project` to `directory`; returns the files kept with the user's changes. See folder.write_folder()."""
-    about = {"tflmgen": __version__, "name": project.name, "board": project.board}
+    about = {"tflmgen": VERSION, "name": project.name, "board": project.board}
     content = Content(PROJECT, dict(project.files), dict(project.shared_files), dict(project.user_files), about)
     return write_folder(content, directory)
 
@@ -112,7 +111,7 @@ def _runtime() -> dict[str, str | bytes]:
             runtime[f"{LIBRARY}/{RUNTIME_HEADERS.get(name, 'src')}/{name}"] = _firmware(f"runtime/{name}")
     for name in _names("runtime/tflmgen"):
         runtime[f"{LIBRARY}/include/tflmgen/{name}"] = _firmware(f"runtime/tflmgen/{name}")
-    runtime[f"{LIBRARY}/library.json"] = render("project/lib/tflmgen/library.json.j2", version=__version__)
+    runtime[f"{LIBRARY}/library.json"] = render("project/lib/tflmgen/library.json.j2", version=VERSION)
     return runtime
 
 

@@ -8,21 +8,17 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
 
-from tflmgen.errors import TflmgenError
+from tflmgen.errors import BudgetError, TflmgenError
+from tflmgen.hardware import PLACED, Board, list_boards
 from tflmgen.kernels import WINOGRAD
-from tflmgen.project.board import PLACED, Board, list_boards
 from tflmgen.project.platformio import BuildError
 from tflmgen.terminal import count
 
 Plan = Mapping[str, Any]
 
 
-class BudgetError(TflmgenError):
-    """The model needs more memory than the board has."""
-
-
 CODE = 48 << 10
-"""Bytes of flash reserved for code when kernels may use larger weights for speed."""
+"""Bytes reserved for code: of flash when kernels may use larger weights for speed, of a RAM for --place code=auto."""
 
 
 def room_for_weights(board: Board) -> int:
@@ -130,19 +126,18 @@ def _explained(excess: str, plan: Plan, board: Board, flash: bool) -> str:
 
 
 def has_room(plan: Plan, board: Board) -> bool:
-    """Whether arena, state and weights fit the board's memories, with the stack; always on the host."""
+    """Whether arena, state and weights fit the board's memories, with the stack and the code that is in RAM; always on
+    the host."""
     if board.is_host:
         return True
     sizes = {m.name: m.size for m in board.memories}
     data = dict(board.placement)["data"]
-    return all(
-        size + (board.stack if name == data else 0) <= sizes[name]
-        for name, size in _bytes_by_memory(plan, board).items()
-    )
+    beside = {data: board.stack, board.code_in: CODE + (board.stack if board.code_in == data else 0)}
+    return all(size + beside.get(name, 0) <= sizes[name] for name, size in _bytes_by_memory(plan, board).items())
 
 
 def _room(board: Board, section: str, size: int) -> list[str]:
-    """Other memories of the board of the same kind with at least `size` bytes."""
+    """Names of the board's further memories of the same kind with at least `size` bytes."""
     current = dict(board.placement)[section]
     return [m.name for m in board.memories if m.kind == PLACED[section] and m.name != current and m.size >= size]
 

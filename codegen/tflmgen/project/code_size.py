@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from tflmgen.compiler import Compilation, compile_module
-from tflmgen.ir import Block, Function, Module, Signature
+from tflmgen.hardware import Board
+from tflmgen.ir import Block, EntryPoint, Function, Module
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import Project, write
-from tflmgen.project.board import Board
 from tflmgen.project.firmware_build import compile_project, project_of
 from tflmgen.project.platformio import Firmware
-from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.user_cache import cache_folder, write_cached
 
 EMPTY = Module(
     path="empty",
     sha256="0" * 64,
     functions=(Function("main", (), Block((), ())),),
-    signatures=(Signature("serving_default", "main", (), ()),),
+    signatures=(EntryPoint("serving_default", "main", (), ()),),
     constants={},
 )
 

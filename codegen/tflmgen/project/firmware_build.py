@@ -12,16 +12,16 @@ from typing import Any
 
 from tflmgen.compiler import Compilation, Report, compile_model, estimate_model, unchecked, unreported
 from tflmgen.frontend import TensorKey
+from tflmgen.hardware import Board
 from tflmgen.ir import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
-from tflmgen.project.board import Board
 from tflmgen.project.budget import check_plan, check_weights, explain_overflow, room_for_weights
 from tflmgen.project.folder import is_as_written
 from tflmgen.project.folder_lock import exclusive_folder
 from tflmgen.project.platformio import BuildError, Firmware, build
-from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler
 from tflmgen.terminal import Console
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler
 
 InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by tensor (input_bounds.py), or None."""

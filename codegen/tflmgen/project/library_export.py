@@ -5,17 +5,54 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from tflmgen import __version__
 from tflmgen.backend import render
 from tflmgen.compiler import Compilation
+from tflmgen.errors import TflmgenError
+from tflmgen.hardware import Board
 from tflmgen.options import Format
 from tflmgen.project.assemble import LIBRARY, Project
-from tflmgen.project.board import Board
-from tflmgen.project.distribution import homepage, license_files
 from tflmgen.project.folder import Content, write_folder
 from tflmgen.project.folder_lock import exclusive_folder
+from tflmgen.version import VERSION
+
+LICENSES = ("LICENSE", "LICENSE-EXCEPTION")
+HOMEPAGE = "homepage"
+
+
+class LicenseMissingError(TflmgenError):
+    """The installation lacks the licence files that exports must contain."""
+
+
+def license_files() -> dict[str, bytes]:
+    """The licence and its exception for generated code, by file name."""
+    return {name: _license(name).encode() for name in LICENSES}
+
+
+def homepage() -> str:
+    """URL of the project's home page; empty if the metadata has none."""
+    try:
+        urls = distribution("tflmgen").metadata.get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    labelled = (url.partition(",") for url in urls)
+    return next((address.strip() for label, _, address in labelled if label.strip().lower() == HOMEPAGE), "")
+
+
+def _license(name: str) -> str:
+    try:
+        text = distribution("tflmgen").read_text(f"licenses/{name}")
+    except PackageNotFoundError:
+        text = None
+    source = Path(__file__).parents[2] / name  # of a source tree that is not installed
+    if text is None and source.is_file():
+        text = source.read_text(encoding="utf-8")
+    if text is None:
+        raise LicenseMissingError(f"this installation of tflmgen lacks its {name}: install it again")
+    return text
+
 
 PRINTED = 16
 """Largest number of output elements that an example prints."""
@@ -43,7 +80,7 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
     values = {
         "name": compilation.name,
         "NAME": compilation.name.upper(),
-        "version": __version__,
+        "version": VERSION,
         "model": "".join(c if c.isprintable() else "?" for c in Path(compilation.module.path).name),
         "sources": sorted(path for path in core if path.endswith(".c")),
         "entries": compilation.sources.entries,
@@ -54,7 +91,7 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
         "folder": form.value.replace("-", "_"),
         "board": board,
         "arduino_name": _arduino_name(compilation.name),
-        "numeric_version": re.match(r"[\d.]*\d", __version__)[0],  # type: ignore[index]
+        "numeric_version": re.match(r"[\d.]*\d", VERSION)[0],  # type: ignore[index]
         "homepage": homepage(),
         "api": _api(core[f"include/{compilation.name}.h"].decode(), compilation.name),
         "first_output": re.escape(next((t.port.name for e in compilation.sources.entries for t in e.outputs), "")),
@@ -70,13 +107,13 @@ def export(compilation: Compilation, project: Project, board: Board, form: Forma
 
 
 def next_step(form: Format) -> str:
-    """What to do with an exported library, a sentence."""
+    """Instruction for the use of an exported library, a sentence."""
     return _FORMATS[form].next_step
 
 
 def write_export(exported: Export, directory: Path) -> tuple[str, ...]:
     """Writes the export to `directory`; returns the files kept with the user's changes. See folder.write_folder()."""
-    about = {"tflmgen": __version__, "name": exported.name}
+    about = {"tflmgen": VERSION, "name": exported.name}
     content = Content(exported.format.value, exported.files, {}, exported.examples, about)
     with exclusive_folder(directory):
         return write_folder(content, directory)
@@ -104,7 +141,7 @@ Layout = Callable[[Files, str, Make], tuple[Files, Files]]
 
 @dataclass(frozen=True, slots=True)
 class _ExportFormat:
-    """How files lie for one build system, and what to do with them; templates/export/ has a folder for each."""
+    """Layout of files for one build system, and the user's next step; templates/export/ has a folder for each."""
 
     lay_out: Layout
     next_step: str

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.errors import TflmgenError
-from tflmgen.project.board import HOST
-from tflmgen.project.elf import read_elf
-from tflmgen.project.toolchain import find_arm_compiler, find_host_compiler, tool_process
+from tflmgen.hardware import HOST
+from tflmgen.toolchain import find_arm_compiler, find_host_compiler, read_elf, tool_process
 from tflmgen.user_cache import cache_folder
 
 Progress = Callable[[str], None]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from tflmgen.compiler import Compilation
 from tflmgen.errors import UsageError
-from tflmgen.project.board import Board
+from tflmgen.hardware import Board
 from tflmgen.project.firmware_build import compile_project
 from tflmgen.project.platformio import UploadError, check_registry, upload
-from tflmgen.project.toolchain import find_program
 from tflmgen.terminal import Console
+from tflmgen.toolchain import find_program
 
 
 def check_flashable(board: Board) -> None:

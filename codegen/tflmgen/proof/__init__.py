@@ -14,4 +14,4 @@ from tflmgen.proof.symbolic_memory import check_memory
 __all__ = ["PROVED", "Entry", "check_constants", "check_meaning", "check_memory", "check_text", "without_handles"]
 
 PROVED = ("plan", "lowering", "constants", "C text")
-"""What every build proves: check_memory, check_meaning, check_constants, check_text. One that fails ends the build."""
+"""Parts of each build's proof: check_memory, check_meaning, check_constants, check_text. A failure ends the build."""

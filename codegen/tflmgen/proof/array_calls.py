@@ -29,11 +29,11 @@ class ArrayCall:
 
 
 Check = Callable[[ArrayCall], str | None]
-"""What in the arrays is wrong; empty where nothing is, None where there is nothing to compare with."""
+"""The first error in the arrays; empty where there is none, None where there is nothing to compare with."""
 
 
 def compare(call: ArrayCall, argument: int, wanted: Array, caption: str) -> str:
-    """What in an argument's elements differs from those wanted, in their type; empty where nothing does."""
+    """Difference of an argument's elements from those wanted, in their type; empty where there is none."""
     written = call.elements(argument, wanted.dtype.newbyteorder("<").str)
     if written.shape != (wanted.size,):
         return f"{caption}: {written.size} elements instead of {wanted.size}"

@@ -18,6 +18,7 @@ from tflmgen.ir import (
     Instruction,
     KernelCall,
     Place,
+    Prefetch,
     Program,
     ProgramFunction,
     Slot,
@@ -29,7 +30,7 @@ from tflmgen.ir import (
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class SlotGroup:
     """Slots of one function that may exchange their homes: the segments of either."""
 
     slots: frozenset[int]
@@ -45,7 +46,7 @@ class Span:
     segments: range
     real: frozenset[int]
     slot: int | None
-    group: Group | None = None
+    group: SlotGroup | None = None
 
     def meets(self, other: Span) -> bool:
         """Whether two spans may have a byte in common."""
@@ -81,7 +82,7 @@ class Segments:
         return len(self._cuts) - 1
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[SlotGroup, ...]:
         """Groups of pointers of the function that is being checked."""
         assert self._function is not None
         return self._groups[self._function.name]
@@ -106,7 +107,7 @@ class Segments:
         return Span(start, size, segments, group.homes, place.index, group)
 
     def offsets(self, place: Fixed | Slot) -> tuple[int, ...]:
-        """Where bytes at `place` may begin in their memory."""
+        """Offsets at which bytes at `place` may begin in their memory."""
         if isinstance(place, Fixed):
             return (place.offset,)
         assert self._function is not None
@@ -136,7 +137,7 @@ class Segments:
     def _range(self, start: int, size: int) -> range:
         return range(bisect_left(self._cuts, start), bisect_left(self._cuts, start + size))
 
-    def _group(self, function: ProgramFunction, members: Sequence[int]) -> Group:
+    def _group(self, function: ProgramFunction, members: Sequence[int]) -> SlotGroup:
         slots: set[int] = set()
         homes: set[int] = set()
         size = function.slots[members[0]].bytes
@@ -147,7 +148,7 @@ class Segments:
                 raise InternalError(f"'{function.name}' has slots that must not change places")
             homes |= taken
             slots |= set(self._range(self._start(function, Slot(index)), home.bytes))
-        return Group(frozenset(slots), frozenset(homes))
+        return SlotGroup(frozenset(slots), frozenset(homes))
 
     def _all_cuts(self, program: Program) -> Iterator[int]:
         for function in program.functions:
@@ -169,6 +170,8 @@ def _places(body: Iterable[Instruction]) -> Iterator[tuple[Place | None, int]]:
         yield from ((access.place, access.bytes) for access in accesses_of(instruction))
         if isinstance(instruction, KernelCall):
             yield from ((a.place, a.bytes) for a in instruction.arguments if isinstance(a, Work))
+        elif isinstance(instruction, Prefetch):
+            yield instruction.destination, instruction.bytes
         elif isinstance(instruction, Assembly | Transfer):
             for copy in instruction.copies:
                 yield copy.destination, copy.bytes

@@ -22,7 +22,7 @@ _BEFORE, _BEHIND = "TFLMGEN_GUARD_BEFORE", "TFLMGEN_GUARD"
 
 @dataclass(frozen=True, slots=True)
 class FaultText:
-    """What the C must have for the checks. arrays: constants of the C by name, (type, bytes)."""
+    """Text that the C must have for the checks. arrays: constants of the C by name, (type, bytes)."""
 
     checks: DeviceChecks
     program: Program
@@ -45,11 +45,11 @@ class FaultText:
         return self.checks.weights != "off" and bool(self.arrays)
 
     def array(self, name: str) -> str:
-        """Where the bytes of the arena or the state begin, as C."""
+        """Address of the arena's or the state's first byte, as C."""
         return f"{name} + {_BEFORE}" if self.has_guards else name
 
     def bytes(self, count: int) -> str:
-        """How many bytes an array of `count` has, as C."""
+        """Size in bytes of an array of `count`, as C."""
         return f"{_BEFORE} + {count} + {_BEHIND}" if self.has_guards else str(count)
 
     def check_declarations(self, declarations: Sequence[Node], plan: str) -> None:
@@ -101,12 +101,12 @@ class FaultText:
 
     @property
     def after_invoke(self) -> list[str]:
-        """What an invoke checks when it has run."""
+        """Checks of an invoke when it has run."""
         return [f"if ( ! {_INTACT} ) {{ return TFLMGEN_ERROR_MEMORY ; }}"] if self.has_guards else []
 
     @property
     def resets(self) -> list[str]:
-        """What a reset does beside the state: guards are set anew, and constants compared again."""
+        """Statements of a reset beside the state: guards are set anew, and constants compared again."""
         starts = self.has_crc and self.checks.weights == "start"
         return ["has_guards = false ;"] * self.has_guards + ["has_intact_constants = false ;"] * starts
 

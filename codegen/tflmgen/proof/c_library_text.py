@@ -1,4 +1,4 @@
-"""What stands around the functions of the plan in the generated C: memory, the C API's functions, the kept state."""
+"""Text around the functions of the plan in the generated C: memory, the C API's functions, the kept state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tflmgen.ir import Access, DType, Fixed, Port, Program, ProgramFunction, Signature, Slot
+from tflmgen.ir import Access, DType, EntryPoint, Fixed, Port, Program, ProgramFunction, Slot
 from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_statements import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, unwrapped, words_of
@@ -83,7 +83,7 @@ def start_of(function: ProgramFunction, access: Access) -> Pointer:
 
 
 def check_entry(
-    signature: Signature,
+    signature: EntryPoint,
     function: ProgramFunction,
     entry: Entry,
     bodies: Mapping[str, Node],
@@ -123,7 +123,7 @@ def check_entry(
     }
 
 
-def _taken_by_push(signature: Signature, places: Sequence[Pointer]) -> dict[str, tuple[Pointer, Port]]:
+def _taken_by_push(signature: EntryPoint, places: Sequence[Pointer]) -> dict[str, tuple[Pointer, Port]]:
     """Parameter of the function that takes rows -> the input that these are of; empty if there is no such function."""
     inputs = list(zip(places, signature.inputs, strict=False))
     pushed = [pair for pair in inputs if pair[1].pushed]
@@ -154,7 +154,7 @@ def _is_pushed(port: Port) -> bool:
 class _Invoke:
     """The invoke function of a signature, statement by statement."""
 
-    def __init__(self, signature: Signature, names: Names, c_name: str, faults: FaultText) -> None:
+    def __init__(self, signature: EntryPoint, names: Names, c_name: str, faults: FaultText) -> None:
         self._signature, self._names, self._c_name, self._faults = signature, names, c_name, faults
         self.variables: dict[tuple[bool, int], str] = {}
         """(of an input, its number) -> the variable with its dimensions."""

@@ -22,14 +22,16 @@ from tflmgen.proof.statements import (
     NULL,
     Advance,
     CallOf,
-    Copy,
+    CopyBytes,
+    Fetch,
+    FetchWait,
     Fill,
     FunctionForm,
     IfElse,
+    Iterate,
     Pointer,
-    Repeat,
     Rotate,
-    Run,
+    RunFunction,
     Statement,
     Struct,
     joined,
@@ -51,7 +53,7 @@ class Names:
     pointers: dict[str, Pointer] = field(default_factory=dict)
 
     def pointer(self, node: Node) -> Pointer:
-        """Where an expression of pointer type points."""
+        """Place that an expression of pointer type points to."""
         node = unwrapped(node)
         if node.type == "null":
             return NULL
@@ -87,7 +89,7 @@ class Names:
         raise UnreadableError(node, "this is no offset")
 
     def loaded(self, node: Node, c_type: str) -> Pointer:
-        """Where `*(const c_type *)place` reads."""
+        """Place that `*(const c_type *)place` reads."""
         node = unwrapped(node)
         if node.type == "pointer_expression" and text_of(part(node, "operator")) == "*":
             cast = part(node, "argument")
@@ -160,7 +162,7 @@ def _kept_result(node: Node, results: str) -> tuple[int, Node] | None:
 
 
 def statements(nodes: Sequence[Node], names: Names) -> tuple[Statement, ...]:
-    """What statements of C do, one after the other."""
+    """Statements of C in the form that they are compared in, one after the other."""
     result: list[Statement] = []
     pending: tuple[str, str] | None = None
     for node in nodes:
@@ -185,10 +187,10 @@ def _status(node: Node, names: Names) -> tuple[str, str] | None:
     return (words[2], words[4]) if fits and words[4] in names.functions else None
 
 
-def _checked_run(node: Node, status: str, function: str) -> Run:
+def _checked_run(node: Node, status: str, function: str) -> RunFunction:
     if words_of(node) != f"if ( {status} != {_OK} ) {{ return {status} ; }}":
         raise UnreadableError(node, "a status is not returned")
-    return Run(function, True)
+    return RunFunction(function, True)
 
 
 def _statement(node: Node, names: Names) -> Iterator[Statement]:
@@ -217,12 +219,17 @@ def _expression(node: Node, names: Names) -> Iterator[Statement]:
     elif function in ("memcpy", "memmove"):
         destination, source, size = arguments
         places = names.pointer(destination), names.pointer(source)
-        yield Copy(*places, integer(size), function == "memmove")
+        yield CopyBytes(*places, integer(size), function == "memmove")
+    elif function == "tflmgen_prefetch":
+        destination, source, size = arguments
+        yield Fetch(names.pointer(destination), names.pointer(source), integer(size))
+    elif function == "tflmgen_prefetch_wait" and not arguments:
+        yield FetchWait()
     elif function == "memset":
         destination, byte, size = arguments
         yield Fill(names.pointer(destination), integer(byte), integer(size))
     elif function in names.functions and not arguments:
-        yield Run(function, False)
+        yield RunFunction(function, False)
     else:
         yield _call(node, names)
 
@@ -268,7 +275,7 @@ def _inside(block: Node, names: Names) -> tuple[Statement, ...]:
     return statements(list(parts(block)), names)
 
 
-def _for(node: Node, names: Names) -> Repeat:
+def _for(node: Node, names: Names) -> Iterate:
     trip, trips = _header(node)
     nodes = list(parts(part(node, "body")))
     before: list[Node] = []
@@ -284,7 +291,7 @@ def _for(node: Node, names: Names) -> Repeat:
         nodes.pop(0)
     if test is None and limit is None:
         before, nodes = [], before
-    return Repeat(trips, limit, statements(before, names), test, statements(nodes, names))
+    return Iterate(trips, limit, statements(before, names), test, statements(nodes, names))
 
 
 def _header(node: Node) -> tuple[str, int | None]:

@@ -14,7 +14,7 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def stream_form(name: str, body: Node, names: Names) -> StreamForm:
-    """What the function does; where it resumes, its static variables are NAME_next and NAME_written."""
+    """Statements of the function; where it resumes, its static variables are NAME_next and NAME_written."""
     nodes = list(parts(body))
     order = _order(nodes.pop(0))
     saved = dict(names.pointers)

@@ -33,12 +33,12 @@ from tflmgen.proof.refusals import refusing
 from tflmgen.proof.signature_functions import Entry
 from tflmgen.proof.statements import (
     CallOf,
-    Copy,
+    CopyBytes,
     Fill,
     IfElse,
+    Iterate,
     Pointer,
-    Repeat,
-    Run,
+    RunFunction,
     Statement,
     Struct,
 )
@@ -145,9 +145,9 @@ class _Text:
             raise ValueError(f"{where}: {len(written_body)} statements instead of {len(other)}")
 
     def _is_same(self, written: Statement, other: Statement, c_names: Mapping[str, str], where: str) -> bool:
-        if isinstance(written, Fill) and isinstance(other, Copy):
+        if isinstance(written, Fill) and isinstance(other, CopyBytes):
             return self._is_fill(written, other)
-        if isinstance(written, Copy) and isinstance(other, Copy):
+        if isinstance(written, CopyBytes) and isinstance(other, CopyBytes):
             return (
                 written.bytes == other.bytes
                 and written.move >= other.move
@@ -160,14 +160,14 @@ class _Text:
             self._same_bodies(written.then, other.then, c_names, where)
             self._same_bodies(written.orelse, other.orelse, c_names, where)
             return self._same_places(written.condition, other.condition)
-        if isinstance(written, Repeat) and isinstance(other, Repeat):
+        if isinstance(written, Iterate) and isinstance(other, Iterate):
             self._same_bodies(_before_test(written), _before_test(other), c_names, where)
             self._same_bodies(_after_test(written), _after_test(other), c_names, where)
             same_test = (written.test is None) == (other.test is None) and (
                 written.test is None or other.test is None or self._same_places(written.test, other.test)
             )
             return same_test and (written.trips, written.limit) == (other.trips, other.limit)
-        if isinstance(written, Run) and isinstance(other, Run):
+        if isinstance(written, RunFunction) and isinstance(other, RunFunction):
             return written.function == c_names.get(other.function) and written.checked == other.checked
         return written == other
 
@@ -191,7 +191,7 @@ class _Text:
             self._same[key] = _is_array(self._arrays[key[0]], self._program.constants[key[1]])
         return self._same[key] and written.offset == other.offset
 
-    def _is_fill(self, written: Fill, other: Copy) -> bool:
+    def _is_fill(self, written: Fill, other: CopyBytes) -> bool:
         """Whether the bytes that are to be copied are all the same."""
         if not other.source.base.startswith("flash ") or written.bytes != other.bytes:
             return False
@@ -235,11 +235,11 @@ def _parameters(node: Node) -> str:
     return words_of(field(declarator, "parameters")) if declarator.type == "function_declarator" else ""
 
 
-def _before_test(loop: Repeat) -> tuple[Statement, ...]:
+def _before_test(loop: Iterate) -> tuple[Statement, ...]:
     return loop.before if loop.test is not None else ()
 
 
-def _after_test(loop: Repeat) -> tuple[Statement, ...]:
+def _after_test(loop: Iterate) -> tuple[Statement, ...]:
     return loop.after if loop.test is not None else (*loop.before, *loop.after)
 
 

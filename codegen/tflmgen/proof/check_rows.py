@@ -14,14 +14,14 @@ from tflmgen.ir import (
     InputArgument,
     Instruction,
     KernelCall,
-    Line,
+    LineBuffer,
+    MovingPointer,
     OutputArgument,
     ProgramFunction,
     Rename,
     RowCallAt,
     RowProgram,
     RowStageAt,
-    Running,
     Transfer,
     Work,
 )
@@ -116,7 +116,7 @@ class _Rows:
         self._ticks[call.stage] += 1
         self._rows_written[call.stage] += stage.rows[tick]
         for place in dict.fromkeys((*call.reads, call.write)):
-            if isinstance(place, Running):
+            if isinstance(place, MovingPointer):
                 self._pointers[place.pointer] = self._pointers.get(place.pointer, 0) + place.advance
 
     def _inside(self, offset: int, size: int) -> None:
@@ -129,10 +129,10 @@ class _Rows:
     def _row_bytes(self, tensor: int) -> int:
         return self._rows.input_row_bytes if tensor == _INPUT else self._rows.stages[tensor].row_bytes
 
-    def _read(self, call: RowCallAt, tensor: int, place: Line | Running, needed: tuple[int, int]) -> None:
+    def _read(self, call: RowCallAt, tensor: int, place: LineBuffer | MovingPointer, needed: tuple[int, int]) -> None:
         size = self._row_bytes(tensor)
         first, end = needed
-        if isinstance(place, Running):
+        if isinstance(place, MovingPointer):
             at = self._pointers.get(place.pointer, 0)
             if tensor != _INPUT or place.pointer == 0 or at != first * size or end * size > self._input_bytes:
                 raise self._error(f"has operator {call.stage} read its input elsewhere")
@@ -158,12 +158,12 @@ class _Rows:
     def _read_lines(self, call: RowCallAt, stage: RowStageAt, tick: int) -> Iterator[tuple[int, int]]:
         first, end = stage.needs[tick]
         for source, place in zip(stage.sources, call.reads, strict=True):
-            if isinstance(place, Line):
+            if isinstance(place, LineBuffer):
                 yield place.offset, (end - first) * self._row_bytes(source)
 
     def _write(self, call: RowCallAt, stage: RowStageAt, tick: int) -> None:
         size = stage.row_bytes * stage.rows[tick]
-        if isinstance(call.write, Running):
+        if isinstance(call.write, MovingPointer):
             if call.stage != len(self._rows.stages) - 1 or call.write.pointer != 0:
                 raise self._error(f"has operator {call.stage} write into its output")
             at = self._pointers.get(0, 0)
@@ -171,7 +171,7 @@ class _Rows:
                 raise self._error("writes its output elsewhere")
             self._written = at + size
             for source, place in zip(stage.sources, call.reads, strict=True):
-                if source == _INPUT and isinstance(place, Running):
+                if source == _INPUT and isinstance(place, MovingPointer):
                     self._input_is_whole(self._pointers.get(place.pointer, 0), self._written if size else 0)
             return
         at = call.write.offset

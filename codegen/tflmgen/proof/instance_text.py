@@ -124,7 +124,7 @@ def _plan(text: str, name: str, members: Mapping[str, str], begin: list[str]) ->
 
 
 def _first_state(text: str, name: str, declared: str) -> bytes:
-    """What a reset, with which an instance begins, makes of the state."""
+    """Contents of the state after a reset, with which an instance begins."""
     reset, _ = _take_match(rf"^void {name}_reset\({name}_t \*self\)\n\{{\n(.*?)^\}}\n", text, f"{name}_reset()")
     statements = re.findall(r"^ *(mem\w+\(.*\);)$", reset[1], re.MULTILINE)
     return image_after(statements, "self->state", int(re.findall(r"\d+", declared)[-1]), text)

@@ -92,7 +92,7 @@ def _is_operand(op: Op, flash: FlashContents, argument: Argument, operand: Opera
     if not isinstance(argument, Work):
         return False
     if isinstance(operand, ConstantArray):
-        return flash.has_array(argument.place, operand)
+        return flash.has_array(argument.contents, operand)
     if isinstance(operand, Scratch) and operand.bytes:
         return isinstance(argument.place, Fixed | Slot) and argument.bytes == operand.bytes
     return argument.place is None

@@ -51,6 +51,20 @@ def _interpolate(call: ArrayCall) -> str | None:
     return f"table: the output of {values[wrong[0]]} differs" if len(wrong) else ""
 
 
+def _bucketize(call: ArrayCall) -> str:
+    """The boundaries; without any, one that is never read."""
+    boundaries = call.op.attributes.boundaries or (0.0,)
+    return compare(call, 1, np.array(boundaries, np.float32), "boundaries")
+
+
+def _unique(call: ArrayCall) -> str | None:
+    """Checks UNIQUE's number of rows of a constant input."""
+    source = call.op.inputs[0]
+    if source is None or "_unique_" not in call.function or call.data[1] is None:
+        return None
+    return compare(call, 1, np.array([source.elements], np.int32), "elements")
+
+
 _SIGMOIDS = ("tflmgen_logistic_s16", "tflmgen_tanh_s16")
 
 
@@ -295,6 +309,8 @@ CHECKS: Mapping[str, Check] = {
     "lookup_mve.h": _lookup,
     "interpolate.h": _interpolate,
     "quantized_unary.h": _sigmoid,
+    "bucketize.h": _bucketize,
+    "found_rows.h": _unique,
     "softmax.h": _softmax,
     "softmax_in_use.h": _softmax,
     "conv2d_hybrid.h": _hybrid,

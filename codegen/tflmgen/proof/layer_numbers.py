@@ -23,7 +23,7 @@ _ONE = 2**31
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """Which inputs a layer's data, filter and bias are, and the filter's axis of output channels."""
+    """Positions of a layer's data, filter and bias among its inputs, and the filter's axis of output channels."""
 
     data: int
     filter: int
@@ -67,7 +67,7 @@ class LayerNumbers:
 
     @property
     def starts(self) -> Integers:
-        """What sums of products with the raw inputs begin with: the bias, less the zero point times the weights."""
+        """Starts of sums of products with the raw inputs: the bias, less the zero point times the weights."""
         result: Integers = self.bias - self.input_zero * self.weights.reshape(self.channels, -1).sum(axis=1)
         return result
 
@@ -227,7 +227,7 @@ class SumNumbers:
 
 
 def sum_numbers(operator: str, op: OperatorInstance) -> tuple[int, list[SumNumbers]] | None:
-    """How many filters or cells there are, and their sums: an SVDF's features and its units through time, or an
+    """Number of filters or cells, and their sums: an SVDF's features and its units through time, or an
     LSTM's input and its state, all input gates, then forget gates, cells and output gates.
 
     None where the operator has none, or is not int8.

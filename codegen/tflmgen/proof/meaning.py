@@ -29,6 +29,8 @@ from tflmgen.ir import (
     Node,
     Op,
     OutputArgument,
+    Prefetch,
+    PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
@@ -47,7 +49,7 @@ from tflmgen.proof.kernel_calls import computes
 from tflmgen.proof.refusals import refusing
 
 SelectedOf = Callable[[Op], Selected]
-"""What the operator table makes of an operator."""
+"""Kernel, view or pieces that the operator table makes of an operator."""
 
 Pairs = frozenset[tuple[Value, Value]]
 """(new name, value that it names) at a boundary."""
@@ -82,10 +84,10 @@ def _check_variables(module: Module, program: Program) -> None:
 
 
 class _Body:
-    """The instructions of a body, taken one after another."""
+    """The instructions of a body, taken one after another, but those that only bring constants nearer."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
-        self._instructions = instructions
+        self._instructions = [i for i in instructions if not isinstance(i, Prefetch | PrefetchWait)]
         self._next = 0
 
     @property

@@ -66,7 +66,7 @@ class _Call:
 
 
 ReaderOf = Callable[[str], Reader | None]
-"""What reads the packed constants of the kernels of a header; None where they have none."""
+"""Gives the reader of packed constants of a header's kernels; None where they have none."""
 
 
 @refusing
@@ -109,7 +109,7 @@ def _calls(module: Module, program: Program, selected_of: Callable[[Op], Selecte
 
 
 def _place(argument: InputArgument | OutputArgument | Work) -> Place | None:
-    return argument.place if isinstance(argument, Work) else argument.access.place
+    return argument.contents if isinstance(argument, Work) else argument.access.place
 
 
 def _check_call(call: _Call, reader: Reader | None, constants: Mapping[str, bytes], program: Program) -> bool:
@@ -169,7 +169,7 @@ def problem_of(
 
 
 def _sums_difference(unpacked: Sequence[Unpacked], wanted: Sequence[SumNumbers]) -> str:
-    """What in rows of sums is not the operator's; biases wrap."""
+    """Difference of rows of sums from the operator's; biases wrap."""
     for part, numbers in zip(unpacked, wanted, strict=True):
         assert isinstance(part, UnpackedSums)
         weights = numbers.weights if part.weights is None else part.weights
@@ -192,7 +192,7 @@ def _wrapped(values: Integers) -> Integers:
 
 
 def _scales_difference(part: UnpackedSums, layer: LayerNumbers, fields: Mapping[str, ParamValue]) -> str:
-    """What in rows with constants of their own is not the layer's, number by number.
+    """Difference of rows with constants of their own from the layer's, number by number.
 
     A kernel of int16 multiplies by 16 bits of the multiplier, and rounds once: TFLite's MultiplyByQuantizedMultiplier
     of 64 bits.
@@ -219,7 +219,7 @@ def _scales_difference(part: UnpackedSums, layer: LayerNumbers, fields: Mapping[
 
 
 def difference(unpacked: Sequence[Unpacked], layer: LayerNumbers, fields: Mapping[str, ParamValue]) -> str:
-    """What in the unpacked constants is not the layer's; empty where nothing is."""
+    """Difference of the unpacked constants from the layer's; empty where there is none."""
     parts = [part for part in unpacked if isinstance(part, UnpackedPart)]
     for part in unpacked:
         if isinstance(part, UnpackedSums):

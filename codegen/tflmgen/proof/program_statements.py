@@ -13,17 +13,19 @@ from tflmgen.ir import (
     Instruction,
     Invoke,
     KernelCall,
-    Line,
+    LineBuffer,
     LineMove,
     Loop,
+    MovingPointer,
     Params,
     Place,
+    Prefetch,
+    PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
     RowCallAt,
     RowProgram,
-    Running,
     Slot,
     Transfer,
     Work,
@@ -33,13 +35,15 @@ from tflmgen.proof.statements import (
     NULL,
     Advance,
     CallOf,
-    Copy,
+    CopyBytes,
+    Fetch,
+    FetchWait,
     FunctionForm,
     IfElse,
+    Iterate,
     Pointer,
-    Repeat,
     Rotate,
-    Run,
+    RunFunction,
     Statement,
     StreamForm,
     Struct,
@@ -78,7 +82,7 @@ def streams_of(function: ProgramFunction) -> list[KernelCall]:
 
 
 def stream_form(rows: RowProgram, resumes: bool) -> StreamForm:
-    """What the function of a stream does. resumes: where its input comes by rows."""
+    """Statements of a stream's function. resumes: its input comes by rows."""
     cases = tuple(_row_call(call, rows.input_row_bytes, resumes) for call in rows.calls)
     return StreamForm(tuple(rows.order), cases, resumes)
 
@@ -107,6 +111,10 @@ def _statements(instruction: Instruction, failing: frozenset[str]) -> list[State
         return []
     if isinstance(instruction, KernelCall):
         return [_call(instruction)]
+    if isinstance(instruction, Prefetch):
+        return [Fetch(pointer(instruction.destination), pointer(instruction.source), instruction.bytes)]
+    if isinstance(instruction, PrefetchWait):
+        return [FetchWait()]
     if isinstance(instruction, Assembly):
         return [_copy(copy) for copy in instruction.copies]
     if isinstance(instruction, Transfer):
@@ -115,13 +123,13 @@ def _statements(instruction: Instruction, failing: frozenset[str]) -> list[State
             *([Rotate(tuple(sorted(instruction.rotation)))] if instruction.rotation else []),
         ]
     if isinstance(instruction, Invoke):
-        return [Run(instruction.function, instruction.function in failing)]
+        return [RunFunction(instruction.function, instruction.function in failing)]
     if isinstance(instruction, Branch):
         then, orelse = _body(instruction.then, failing), _body(instruction.orelse, failing)
         return [IfElse(pointer(instruction.condition.place), then, orelse)] if then or orelse else []
     test = None if instruction.test is None else pointer(instruction.test.place)
     return [
-        Repeat(
+        Iterate(
             instruction.trips,
             instruction.limit,
             _body(instruction.condition, failing),
@@ -138,32 +146,32 @@ def _call(call: KernelCall) -> CallOf:
     return CallOf(call.function, tuple(places[:passed]), _struct(call.params), counts, call.error)
 
 
-def _copy(copy: ByteCopy) -> Copy:
+def _copy(copy: ByteCopy) -> CopyBytes:
     """A move where source and destination may have bytes in common."""
     destination, source = pointer(copy.destination), pointer(copy.source)
     common = not isinstance(copy.source, Flash) and destination.base == source.base
     near = abs(destination.offset - source.offset) < copy.bytes
-    return Copy(destination, source, copy.bytes, common and near)
+    return CopyBytes(destination, source, copy.bytes, common and near)
 
 
 def _row_call(call: RowCallAt, row_bytes: int, resumes: bool) -> tuple[Statement, ...]:
     moves = [_move(move) for move in call.moves]
     if resumes and not call.function:
-        run: Statement = Copy(_row_pointer(call.write), _row_pointer(call.reads[0]), row_bytes)
+        run: Statement = CopyBytes(_row_pointer(call.write), _row_pointer(call.reads[0]), row_bytes)
     else:
         arguments = tuple(pointer(a.place) if isinstance(a, Work) else _row_pointer(a) for a in call.arguments)
         run = CallOf(call.function, arguments, _struct(call.params))
     places = dict.fromkeys((*call.reads, call.write))
-    advances = [Advance(_row_pointer(p).base, p.advance) for p in places if isinstance(p, Running) and p.advance]
+    advances = [Advance(_row_pointer(p).base, p.advance) for p in places if isinstance(p, MovingPointer) and p.advance]
     return (*moves, run, *advances)
 
 
-def _move(move: LineMove) -> Copy:
+def _move(move: LineMove) -> CopyBytes:
     near = abs(move.destination - move.source) < move.bytes
-    return Copy(Pointer("lines", move.destination), Pointer("lines", move.source), move.bytes, near)
+    return CopyBytes(Pointer("lines", move.destination), Pointer("lines", move.source), move.bytes, near)
 
 
-def _row_pointer(place: Line | Running) -> Pointer:
-    if isinstance(place, Line):
+def _row_pointer(place: LineBuffer | MovingPointer) -> Pointer:
+    if isinstance(place, LineBuffer):
         return Pointer("lines", place.offset)
     return Pointer(f"input {place.pointer}" if place.pointer else "output")

@@ -1,4 +1,4 @@
-"""What the statements of a reset make of the state: followed byte by byte."""
+"""Contents of the state after the statements of a reset, followed byte by byte."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from tflmgen.ir import (
     ConstantArray,
     Input,
-    Line,
+    LineBuffer,
+    MovingPointer,
     Op,
     Operand,
     Output,
@@ -20,7 +21,6 @@ from tflmgen.ir import (
     RowProgram,
     RowStage,
     RowStream,
-    Running,
     Scratch,
     Value,
     Work,
@@ -74,8 +74,8 @@ def _is_call_of(written: RowCallAt, call: RowCall, stage: RowStage, flash: Flash
     )
 
 
-def _scratch(call: RowCall) -> tuple[tuple[Line, int], ...]:
-    """Where a call's scratch is, and how many bytes it has."""
+def _scratch(call: RowCall) -> tuple[tuple[LineBuffer, int], ...]:
+    """Place and bytes of a call's scratch."""
     return tuple(
         (line, operand.bytes)
         for operand, line in zip(call.kernel.operands, call.scratch, strict=True)
@@ -86,7 +86,7 @@ def _scratch(call: RowCall) -> tuple[tuple[Line, int], ...]:
 def _is_operand(
     argument: RowArgument,
     operand: Operand,
-    line: Line | None,
+    line: LineBuffer | None,
     call: RowCall,
     stage: RowStage,
     flash: FlashContents,
@@ -97,7 +97,7 @@ def _is_operand(
         return argument == call.write
     if line is not None:
         return argument == line
-    if isinstance(argument, Line | Running):
+    if isinstance(argument, LineBuffer | MovingPointer):
         return False
     if isinstance(operand, Input):
         value = stage.op.inputs[operand.index]

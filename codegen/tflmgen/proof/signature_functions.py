@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tflmgen.ir import Port
 
 BLOB_HEADER_BYTES = 28
-"""What a saved state begins with."""
+"""First bytes of a saved state."""
 
 
 @dataclass(frozen=True, slots=True)

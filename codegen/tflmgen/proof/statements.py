@@ -1,4 +1,4 @@
-"""What a function of the generated library does, in one form for the Program and for the C text: nested statements.
+"""Nested statements: the form in which functions of the Program and of the C text are compared.
 
 Both are brought to this form by code of their own (program_statements.py, c_statements.py), and compared.
 """
@@ -45,13 +45,27 @@ class CallOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyBytes:
     """`bytes` bytes from source to destination, which may overlap where it is a `move`."""
 
     destination: Pointer
     source: Pointer
     bytes: int
     move: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Begins to copy `bytes` bytes from source to destination."""
+
+    destination: Pointer
+    source: Pointer
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchWait:
+    """Waits until all that began to be copied has arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +87,7 @@ class IfElse:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Iterate:
     """Iterations of `before`, a test, and `after`; trips: how many; limit: how many end in an error."""
 
     trips: int | None
@@ -84,7 +98,7 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunFunction:
     """Runs a function of the library; checked: returns its status unless that is TFLMGEN_OK."""
 
     function: str
@@ -106,7 +120,7 @@ class Advance:
     bytes: int
 
 
-Statement = CallOf | Copy | Fill | IfElse | Repeat | Run | Rotate | Advance
+Statement = CallOf | CopyBytes | Fetch | FetchWait | Fill | IfElse | Iterate | RunFunction | Rotate | Advance
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ The only trust is in the kernels' declared operands and overlaps, which have tes
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from tflmgen.errors import InternalError
@@ -28,6 +28,8 @@ from tflmgen.ir import (
     Loop,
     OutputArgument,
     Place,
+    Prefetch,
+    PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
@@ -38,18 +40,20 @@ from tflmgen.ir import (
 )
 from tflmgen.proof.byte_segments import Segments, Span
 from tflmgen.proof.check_rows import check_rows, check_waiting
+from tflmgen.proof.memory_tags import (
+    Arriving,
+    State,
+    Summary,
+    Tag,
+    arrived,
+    base_of,
+    check_arrivals,
+    check_cover,
+    forget,
+    meet,
+    whole,
+)
 from tflmgen.proof.refusals import refusing
-
-Tag = tuple[Value, int]
-State = tuple[frozenset[Tag], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Summary:
-    """Effect of a call of a function: the segments that it may change, and the places of its results."""
-
-    written: frozenset[int]
-    results: tuple[Access, ...]
 
 
 @refusing
@@ -68,12 +72,13 @@ class _Checker:
         self._program = program
         self._constants = constants
         self._memory = Segments(program)
-        self._summaries: dict[str, _Summary] = {}
+        self._summaries: dict[str, Summary] = {}
         self._written: set[int] = set()
         self._variables = tuple(v.access for v in program.state)
 
     def function(self, function: ProgramFunction) -> None:
         check_waiting(function)
+        check_arrivals(function.body)
         self._memory.enter(function)
         self._written = set()
         known = (*function.inputs, *self._variables) if function.is_entry else function.inputs
@@ -85,7 +90,7 @@ class _Checker:
         left = (*function.results, *self._variables) if function.is_entry else function.results
         for access in left:
             self._read(state, access, -1, f"the end of '{function.name}'")
-        self._summaries[function.name] = _Summary(frozenset(self._written), function.results)
+        self._summaries[function.name] = Summary(frozenset(self._written), function.results)
 
     # -- tags
 
@@ -100,6 +105,8 @@ class _Checker:
 
     def _write(self, state: State, span: Span, tags: frozenset[Tag]) -> State:
         changed = list(state)
+        if any(isinstance(tag, Arriving) for segment in span.segments for tag, _ in state[segment]):
+            raise InternalError(f"{span} is written while an array arrives there")
         for segment in self._spoiled(span):
             changed[segment] = frozenset()
         for segment in span.segments:
@@ -115,17 +122,9 @@ class _Checker:
         if span.slot is not None:
             yield from span.real
 
-    @staticmethod
-    def _forget(state: State, values: frozenset[Value]) -> State:
-        """A value that is defined anew is no longer anywhere else."""
-        return tuple(
-            frozenset(t for t in tags if t[0] not in values) if any(t[0] in values for t in tags) else tags
-            for tags in state
-        )
-
     def _define(self, state: State, access: Access) -> State:
         span = self._span(access)
-        state = self._forget(state, frozenset({access.value}))
+        state = forget(state, frozenset({access.value}))
         return self._write(state, span, frozenset({(access.value, span.start)}))
 
     def _name(self, state: State, access: Access) -> State:
@@ -168,6 +167,10 @@ class _Checker:
                 state = self._kernel(instruction, state)
             elif isinstance(instruction, Rename):
                 state = self._rename(instruction, state)
+            elif isinstance(instruction, Prefetch):
+                state = self._prefetch(instruction, state)
+            elif isinstance(instruction, PrefetchWait):
+                state = arrived(state)
             elif isinstance(instruction, Assembly):
                 state = self._assembly(instruction, state)
             elif isinstance(instruction, Transfer):
@@ -188,13 +191,17 @@ class _Checker:
         for argument in inputs:
             self._read(state, argument.access, call.step, call.function)
         works = [a for a in call.arguments if isinstance(a, Work)]
-        scratch = [self._memory.span(a.place, a.bytes) for a in works if isinstance(a.place, Fixed | Slot)]
-        read = [self._span(a.access) for a in inputs if not isinstance(a.access.place, Flash)]
+        fetched = [self._fetched(state, a, call) for a in works if a.copy_of is not None]
+        own = [a for a in works if a.copy_of is None]
+        scratch = [self._memory.span(a.place, a.bytes) for a in own if isinstance(a.place, Fixed | Slot)]
+        read = [*fetched, *(self._span(a.access) for a in inputs if not isinstance(a.access.place, Flash))]
         written = [self._span(a.access) for a in outputs]
         if any(span.meets(other) for span, other in combinations([*written, *scratch], 2)):
             raise InternalError(f"step {call.step}: {call.function} writes two things to the same bytes")
         if any(span.meets(other) for span in scratch for other in read):
             raise InternalError(f"step {call.step}: the scratch of {call.function} lies over what it reads")
+        if any(span.meets(other) for span in written for other in fetched):
+            raise InternalError(f"step {call.step}: {call.function} writes over an array that it reads")
         for output in outputs:
             for argument in inputs:
                 self._overlap(call, output, argument)
@@ -203,6 +210,24 @@ class _Checker:
         for output in outputs:
             state = self._define(state, output.access)
         return state
+
+    def _fetched(self, state: State, argument: Work, call: KernelCall) -> Span:
+        """The place of an array that was prefetched, where it has arrived whole."""
+        place, source = argument.place, argument.copy_of
+        if not isinstance(place, Fixed) or source is None:
+            raise InternalError(f"step {call.step}: {call.function} reads an array where none is copied to")
+        span = self._memory.span(place, argument.bytes)
+        if any((source, span.start) not in state[s] for s in span.segments):
+            raise InternalError(f"step {call.step}: {call.function} reads '{source.name}' at {place}, where it is not")
+        return span
+
+    def _prefetch(self, fetch: Prefetch, state: State) -> State:
+        """Until it is waited for, an array arrives at its place, whose bytes nobody else may have."""
+        source = fetch.source
+        if not 0 <= source.offset <= len(self._program.constants[source.name].data) - fetch.bytes:
+            raise InternalError(f"step {fetch.step}: a prefetch reads past '{source.name}'")
+        span = self._memory.span(fetch.destination, fetch.bytes)
+        return self._write(state, span, frozenset({(Arriving(source), span.start)}))
 
     def _overlap(self, call: KernelCall, output: OutputArgument, argument: InputArgument) -> None:
         if isinstance(argument.access.place, Flash):
@@ -220,7 +245,7 @@ class _Checker:
         if rename.value.place != rename.source.place:
             raise InternalError(f"step {rename.step}: '{rename.value.value.name}' is elsewhere than what it renames")
         self._read(state, rename.source, rename.step, "a view")
-        return self._name(self._forget(state, frozenset({rename.value.value})), rename.value)
+        return self._name(forget(state, frozenset({rename.value.value})), rename.value)
 
     def _assembly(self, assembly: Assembly, state: State) -> State:
         """Every part is in place or copied there, from where the input holds it, and the parts cover the outputs."""
@@ -241,7 +266,7 @@ class _Checker:
             covered.append((part.output, part.output_offset, part.bytes))
         if copies:
             raise InternalError(f"step {assembly.step}: a copy moves what is no piece")
-        self._covers(assembly, covered)
+        check_cover(assembly, covered)
         for copy in assembly.copies:
             state = self._copy_piece(assembly, copy, state)
         for part in assembly.parts:
@@ -253,35 +278,25 @@ class _Checker:
                 output.place.offset + part.output_offset
             ):
                 continue
-            if type(source.place) is type(output.place) and _base_of(source.place) == _base_of(output.place):
+            if type(source.place) is type(output.place) and base_of(source.place) == base_of(output.place):
                 self._holds_piece(assembly, source, part.input_offset, part.bytes, state)
         self._disjoint(assembly.step, subject, assembly.outputs)
-        state = self._forget(state, frozenset(a.value for a in assembly.outputs))
+        state = forget(state, frozenset(a.value for a in assembly.outputs))
         for access in assembly.outputs:
             self._span(access)
             state = self._name(state, access)
         return state
 
-    @staticmethod
-    def _covers(assembly: Assembly, covered: list[tuple[int, int, int]]) -> None:
-        ends = [0] * len(assembly.outputs)
-        for output, offset, size in sorted(covered):
-            if offset != ends[output]:
-                break
-            ends[output] += size
-        if ends != [a.bytes for a in assembly.outputs]:
-            raise InternalError(f"step {assembly.step}: pieces do not make up the whole")
-
     def _copy_piece(self, assembly: Assembly, copy: ByteCopy, state: State) -> State:
         target = self._memory.span(copy.destination, copy.bytes)
         if not isinstance(copy.source, Flash):
             overlaps = self._memory.span(copy.source, copy.bytes).meets(target)
-            if overlaps and (len(assembly.parts) > 1 or _base_of(copy.source) != _base_of(copy.destination)):
+            if overlaps and (len(assembly.parts) > 1 or base_of(copy.source) != base_of(copy.destination)):
                 raise InternalError(f"step {assembly.step}: a piece overlaps its own copy")
             for source in assembly.inputs:
                 if source is not None and not isinstance(source.place, Flash):
                     offset = copy.source.offset - source.place.offset
-                    same = _base_of(source.place) == _base_of(copy.source)
+                    same = base_of(source.place) == base_of(copy.source)
                     if same and offset >= 0 and offset + copy.bytes <= source.bytes:
                         self._holds_piece(assembly, source, offset, copy.bytes, state)
                         break
@@ -306,15 +321,15 @@ class _Checker:
                 )
             else:
                 source = self._memory.span(copy.source, copy.bytes)
-                if source.meets(target) and _base_of(copy.source) != _base_of(copy.destination):
+                if source.meets(target) and base_of(copy.source) != base_of(copy.destination):
                     raise InternalError(f"step {transfer.step}: a copy may overlap itself behind a pointer")
-                tags = self._whole(state, source)
+                tags = whole(state, source)
             state = self._write(state, target, frozenset((v, target.start) for v in tags))
         state = self._exchange(transfer, state)
         for access, source_value in zip(transfer.values, transfer.sources, strict=True):
             self._read(state, Access(access.place, source_value), transfer.step, subject)
         self._disjoint(transfer.step, subject, transfer.values)
-        state = self._forget(state, frozenset(a.value for a in transfer.values))
+        state = forget(state, frozenset(a.value for a in transfer.values))
         for access in transfer.values:
             state = self._name(state, access)
         return state
@@ -339,26 +354,19 @@ class _Checker:
                     changed[segment] = changed[segment] | {(value, start)}
         return tuple(changed)
 
-    def _inside(self, state: State, span: Span) -> frozenset[Tag]:
+    def _inside(self, state: State, span: Span) -> frozenset[tuple[Value, int]]:
         """The values that lie whole within a span."""
         candidates = frozenset(tag for segment in span.segments for tag in state[segment])
         return frozenset(
             (value, base)
             for value, base in candidates
-            if all((value, base) in state[s] for s in self._memory.at(base, value.type.bytes))
+            if isinstance(value, Value)
+            and all((value, base) in state[s] for s in self._memory.at(base, value.type.bytes))
         )
-
-    @staticmethod
-    def _whole(state: State, span: Span) -> frozenset[Value]:
-        """The values that lie whole and alone in a span."""
-        common: frozenset[Tag] | None = None
-        for segment in span.segments:
-            common = state[segment] if common is None else common & state[segment]
-        return frozenset(v for v, base in common or () if base == span.start and v.type.bytes == span.bytes)
 
     def _branch(self, branch: Branch, state: State) -> State:
         self._read(state, branch.condition, branch.step, "IF")
-        return _meet(self._run(branch.then, state), self._run(branch.orelse, state))
+        return meet(self._run(branch.then, state), self._run(branch.orelse, state))
 
     def _loop(self, loop: Loop, state: State) -> State:
         head = state
@@ -366,7 +374,7 @@ class _Checker:
             leaving = self._run(loop.condition, head)
             if loop.test is not None:
                 self._read(leaving, loop.test, loop.step, "WHILE")
-            next_state = _meet(head, self._run(loop.body, leaving))
+            next_state = meet(head, self._run(loop.body, leaving))
             if next_state == head:
                 return leaving
             head = next_state
@@ -385,16 +393,7 @@ class _Checker:
         for segment in summary.written | spoiled:
             changed[segment] = frozenset()
         self._written |= summary.written
-        state = self._forget(tuple(changed), frozenset(a.value for a in summary.results))
+        state = forget(tuple(changed), frozenset(a.value for a in summary.results))
         for access in summary.results:
             state = self._name(state, access)
         return state
-
-
-def _meet(state: State, other: State) -> State:
-    return tuple(a & b for a, b in zip(state, other, strict=True))
-
-
-def _base_of(place: Fixed | Slot) -> tuple[str, int]:
-    """The memory or the slot of a place, without the offset in it."""
-    return (place.memory, 0) if isinstance(place, Fixed) else ("slot", place.index)

@@ -145,7 +145,7 @@ def _run_offsets(runs: Array) -> Array:
 
 
 def _layout(call: ArrayCall) -> str | None:
-    """How many times a block of each tensor follows, how many tensors there are, and the blocks' bytes."""
+    """Checks the layout of joined or split blocks: repetitions, number of tensors, and bytes of each block."""
     joins = call.function == "tflmgen_concatenation"
     parts = [type_ for type_ in (call.op.inputs if joins else call.op.outputs) if type_ is not None]
     layout = call.elements(0, "<i4").astype(np.int64)

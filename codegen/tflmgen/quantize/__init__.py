@@ -5,7 +5,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 """
 
 from tflmgen.quantize.cycle_estimates import CORE
-from tflmgen.quantize.evaluation import compare_runs, run_sets, with_types
+from tflmgen.quantize.evaluation import certain_agreement, compare_runs, run_sets, with_types
 from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
 from tflmgen.quantize.model_quantization import is_quantized_file
 from tflmgen.quantize.observed_build import observed_build
@@ -18,6 +18,7 @@ __all__ = [
     "MeanNoise",
     "QuantizedFile",
     "WebSummary",
+    "certain_agreement",
     "compare_runs",
     "is_quantized_file",
     "observed_build",

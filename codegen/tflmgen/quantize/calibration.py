@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model, Tensor, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import FileTensor, Model
+from tflmgen.input_sets import Vectors
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS, Operators
 from tflmgen.quantize.decisions import DecisionLog
@@ -108,7 +109,7 @@ def _with_carried(
     return known | carried
 
 
-def _constant(tensor: Tensor) -> Array | None:
+def _constant(tensor: FileTensor) -> Array | None:
     return None if tensor.data is None else np.frombuffer(tensor.data, np.dtype("<f4"))
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tflmgen.emulators import Vectors, VectorsError, VectorSet, choose_signature, has_inputs_only, read_input_sets
-from tflmgen.ir import Signature
+from tflmgen.input_sets import Vectors, VectorsError, VectorSet, choose_signature, has_inputs_only, read_input_sets
+from tflmgen.ir import EntryPoint
 
 FEW_SAMPLES = 32
 """Sets below which a warning says that ranges rest on few samples; TensorFlow's guide asks for some hundreds."""
@@ -37,7 +37,7 @@ class CalibrationData:
 
 
 def read_calibration(
-    path: Path, signatures: Sequence[Signature], key: str | None = None, has_state: bool = False
+    path: Path, signatures: Sequence[EntryPoint], key: str | None = None, has_state: bool = False
 ) -> CalibrationData:
     """Calibration data of a file in the forms that `tflmgen run` reads.
 
@@ -81,7 +81,7 @@ def split(vectors: Vectors) -> tuple[Vectors, Vectors]:
 
 
 def _check_finite(
-    path: Path, vectors: Vectors, number: int, vector_set: VectorSet, signatures: Sequence[Signature]
+    path: Path, vectors: Vectors, number: int, vector_set: VectorSet, signatures: Sequence[EntryPoint]
 ) -> None:
     for port, array in zip(signatures[vector_set.signature].inputs, vector_set.inputs, strict=True):
         if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -91,7 +91,7 @@ def _check_finite(
             raise VectorsError(f"{path}: {place} is {array[index]} at {at}; calibration needs finite values")
 
 
-def _warnings(path: Path, vectors: Vectors, signatures: Sequence[Signature]) -> list[str]:
+def _warnings(path: Path, vectors: Vectors, signatures: Sequence[EntryPoint]) -> list[str]:
     count = len(vectors.sets)
     warnings = []
     if count < FEW_SAMPLES:

@@ -12,7 +12,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import bindings
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Sliding, traits_of
 from tflmgen.quantize.integer_forms import real_operands, real_results
@@ -93,8 +95,8 @@ class _Search:
     def _entries(self) -> Iterator[SubGraph]:
         return (graph for graph in self.model.subgraphs if graph.index not in self.assignment.webs.called)
 
-    def _note(self, graph: SubGraph, op: Operator) -> None:
-        """What an operator writes: copies of elements have a source, anything else blocks the web."""
+    def _note(self, graph: SubGraph, op: FileOperator) -> None:
+        """Notes the tensors that an operator writes: copies of elements have a source, anything else blocks the web."""
         for binding in bindings(op):
             for formal, operand in zip(self._inputs(binding.subgraph), binding.operands, strict=False):
                 root = self._web((binding.subgraph, formal))
@@ -110,20 +112,20 @@ class _Search:
             else:
                 self.sources.setdefault(root, set()).add(self._root(graph, moved))
 
-    def _moved(self, graph: SubGraph, op: Operator) -> int | None:
+    def _moved(self, graph: SubGraph, op: FileOperator) -> int | None:
         """The tensor whose elements an operator moves; None for other operators, and for several operands."""
         traits = traits_of(op.name)
         if not (traits.view or traits.moves or traits.cuts) or traits.joins or traits.pads or len(op.outputs) != 1:
             return None
-        tensor = op.inputs[traits.data if traits.moves else 0]
+        tensor = op.inputs[traits.roles.data if traits.moves else 0]
         return tensor if self._read(graph, op) == {self._root(graph, tensor)} else None
 
-    def _read(self, graph: SubGraph, op: Operator) -> set[TensorKey]:
+    def _read(self, graph: SubGraph, op: FileOperator) -> set[TensorKey]:
         places = real_operands(op, graph)
         return {self._root(graph, op.inputs[p]) for p in places if graph.tensors[op.inputs[p]].data is None}
 
     def _converted(self, graph: SubGraph, webs: set[TensorKey]) -> set[TensorKey]:
-        """Those of these float32 webs that an operator of the subgraph needs in integers."""
+        """Float32 webs among these that an operator of the subgraph needs in integers."""
         converted: set[TensorKey] = set()
         for op in graph.operators:
             read = self._read(graph, op) & webs
@@ -153,12 +155,12 @@ class _Search:
         return False
 
 
-def _chooses(op: Operator) -> bool:
+def _chooses(op: FileOperator) -> bool:
     """Whether an operator runs one of several subgraphs, once."""
     return any(len(binding.operands) < len(op.inputs) for binding in bindings(op))
 
 
-def _is_reduction(graph: SubGraph, op: Operator) -> bool:
+def _is_reduction(graph: SubGraph, op: FileOperator) -> bool:
     """Whether an operator makes few elements of many, by few instructions each."""
     traits = traits_of(op.name)
     if not (traits.reduces or traits.window is Sliding.POOL or traits.cuts or traits.moves) or not real_results(

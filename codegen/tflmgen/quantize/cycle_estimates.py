@@ -9,17 +9,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.frontend import (
-    Model,
-    Operator,
-    OperatorKey,
-    Shape,
-    SubGraph,
-    TensorKey,
-    find_bounds,
-    import_model,
-    write_model,
-)
+from tflmgen.frontend import Shape, TensorKey, find_bounds, import_model
+from tflmgen.frontend.model_graph import OperatorKey
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph, write_model
 from tflmgen.ir import Op, Pieces, Target, View, walk
 from tflmgen.kernels import OPERATORS, Selector, cycles_of, traits_of
 from tflmgen.passes import run_passes
@@ -32,7 +24,7 @@ Shapes = Mapping[TensorKey, Shape]
 
 @dataclass(frozen=True, slots=True)
 class TypeCost:
-    """What a model costs with certain types: bytes of the file, and estimated cycles of a typical invoke.
+    """Cost of a model with certain types: bytes of the file, and estimated cycles of a typical invoke.
 
     not_counted  operators whose kernels have no cost model: their cycles are not among these
     """
@@ -85,7 +77,7 @@ def operator_cycles(model: Model, shapes: Shapes, rewrites: bool = False) -> dic
 
 
 def cost_of_invoke(types: str, model: Model, shapes: Shapes, runs: Mapping[int, int], samples: int) -> TypeCost:
-    """What a model costs. runs: how often each subgraph ran in all samples together."""
+    """Bytes and cycles of a model. runs: how often each subgraph ran in all samples together."""
     cycles = operator_cycles(model, shapes, rewrites=True)
     mean = round(sum(count * runs.get(graph, 0) for (graph, _), count in cycles.items()) / max(samples, 1))
     return TypeCost(types, mean, sum(count == 0 for count in cycles.values()), len(write_model(model)))
@@ -101,5 +93,5 @@ def by_source(source: Model, rewritten: Model, cycles: Mapping[OperatorKey, int]
     return known
 
 
-def _computing(graph: SubGraph) -> list[Operator]:
+def _computing(graph: SubGraph) -> list[FileOperator]:
     return [op for op in graph.operators if not traits_of(op.name).converts]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend import Model, OperatorKey
+from tflmgen.frontend.model_graph import OperatorKey
+from tflmgen.frontend.tflite import Model
 from tflmgen.quantize.statistics import Decisions
 from tflmgen.quantize.value_sources import BRANCHES, LOOPS, callees
 

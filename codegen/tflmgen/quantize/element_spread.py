@@ -1,4 +1,4 @@
-"""How much each element of a tensor varies from sample to sample, beside the range of all of them.
+"""Variance of each element of a tensor from sample to sample, beside the range of all of them.
 
 One scale has steps for the whole range. An element that varies by little more than a step is lost in it, as those of a
 quantity around an offset are, or of a score beside coordinates in pixels.

@@ -9,27 +9,19 @@ and no channel grows beyond the largest one, so that a clamp between the layers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import (
-    Model,
-    Operator,
-    OperatorKey,
-    SubGraph,
-    Tensor,
-    TensorKey,
-    constant_values,
-    contents,
-    fused_activation,
-)
-from tflmgen.ir import DType
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey, SubGraphRewrite, TensorUses, constant_values, fused_activation
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
+from tflmgen.ir import DType, contents
+from tflmgen.quantize.element_types import weight_quantization
 from tflmgen.quantize.integer_forms import bias_operand, weight_operands
-from tflmgen.quantize.quantization_scales import weight_quantization
 
 Array = NDArray[Any]
 
@@ -86,25 +78,18 @@ def find_pairs(model: Model) -> tuple[Pair, ...]:
 
 
 def _pairs(graph: SubGraph) -> list[Pair]:
-    readers: dict[int, list[Operator]] = {}
+    uses, pairs = TensorUses.of(graph), []
     for op in graph.operators:
-        for tensor in set(op.inputs):
-            readers.setdefault(tensor, []).append(op)
-    pairs = []
-    for op in graph.operators:
-        if _is_layer(op, graph) and (second := _second(op, graph, readers)) is not None:
+        if _is_layer(op, graph) and (second := _second(op, graph, uses)) is not None:
             pairs.append(Pair(graph.index, op.index, second.index, op.outputs[0]))
     return pairs
 
 
-def _second(first: Operator, graph: SubGraph, readers: Mapping[int, Sequence[Operator]]) -> Operator | None:
+def _second(first: FileOperator, graph: SubGraph, uses: TensorUses) -> FileOperator | None:
     """The layer that alone reads a layer's output, perhaps behind operators that keep channels apart."""
     tensor = first.outputs[0]
     channels = graph.tensors[tensor].shape[-1]
-    while tensor not in graph.outputs and len(readers.get(tensor, ())) == 1:
-        (op,) = readers[tensor]
-        if op.inputs.count(tensor) != 1:
-            return None
+    while (op := uses.sole_reader(tensor)) is not None:
         if _is_layer(op, graph):
             return op if op.inputs[0] == tensor and _fits(op, graph, channels) else None
         if op.name not in _BETWEEN or not op.outputs or fused_activation(op) not in _CLAMPS or op.inputs[0] != tensor:
@@ -116,18 +101,18 @@ def _second(first: Operator, graph: SubGraph, readers: Mapping[int, Sequence[Ope
         if op.name == "PAD" and not _pads_no_channel(op, graph):
             return None
         if shape[-1] != channels:
-            channels_at_end = readers.get(tensor, ())
-            if len(channels_at_end) != 1 or channels_at_end[0].name != "FULLY_CONNECTED":
+            product = uses.sole_reader(tensor)
+            if product is None or product.name != "FULLY_CONNECTED":
                 return None
     return None
 
 
-def _pads_no_channel(op: Operator, graph: SubGraph) -> bool:
+def _pads_no_channel(op: FileOperator, graph: SubGraph) -> bool:
     amounts = graph.tensors[op.inputs[1]]
     return amounts.data is not None and not constant_values(amounts)[-1].any()
 
 
-def _is_layer(op: Operator, graph: SubGraph) -> bool:
+def _is_layer(op: FileOperator, graph: SubGraph) -> bool:
     """Whether an operator has constant weights and bias of float32, and lets a factor per output channel through."""
     if op.name not in _LAYERS or (places := weight_operands(op, graph)) is None or fused_activation(op) not in _CLAMPS:
         return False
@@ -140,7 +125,7 @@ def _is_layer(op: Operator, graph: SubGraph) -> bool:
     )
 
 
-def _fits(op: Operator, graph: SubGraph, channels: int) -> bool:
+def _fits(op: FileOperator, graph: SubGraph, channels: int) -> bool:
     """Whether a layer's weights are multiplied with whole sets of channels."""
     shape = graph.tensors[op.inputs[1]].shape
     if op.name == "FULLY_CONNECTED":
@@ -182,34 +167,34 @@ def _factors(graph: SubGraph, pair: Pair, largest: Array, squares: Array) -> Arr
     return np.asarray(np.clip(ratio**0.25, 1, limit))
 
 
-def _at(graph: SubGraph, index: int) -> Operator:
+def _at(graph: SubGraph, index: int) -> FileOperator:
     return next(op for op in graph.operators if op.index == index)
 
 
 def _scaled(graph: SubGraph, pair: Pair, factors: Array) -> SubGraph:
     """The subgraph with the first layer's outputs multiplied and the second one's weights divided by the factors."""
+    rewrite = SubGraphRewrite(graph)
     first, second = _at(graph, pair.first), _at(graph, pair.second)
-    tensors = list(graph.tensors)
-    operators = {op.index: op for op in graph.operators}
-    weights = constant_values(tensors[first.inputs[1]])
+    weights = constant_values(graph.tensors[first.inputs[1]])
     along = factors if first.name == "DEPTHWISE_CONV_2D" else factors.reshape(-1, *[1] * (weights.ndim - 1))
-    operators[first.index] = _with_constant(first, 1, weights * along, tensors)
+    scaled = {first.index: {1: weights * along}}
     bias = bias_operand(first)
     if bias is not None:
-        values = constant_values(tensors[first.inputs[bias]]).reshape(-1) * factors
-        operators[first.index] = _with_constant(operators[first.index], bias, values, tensors)
-    weights = constant_values(tensors[second.inputs[1]])
+        scaled[first.index][bias] = constant_values(graph.tensors[first.inputs[bias]]).reshape(-1) * factors
+    weights = constant_values(graph.tensors[second.inputs[1]])
     repeats = weights.shape[-1] // len(factors)
     is_depthwise = second.name == "DEPTHWISE_CONV_2D"
     along = np.repeat(factors, repeats) if is_depthwise else np.tile(factors, repeats)
-    operators[second.index] = _with_constant(second, 1, weights / along, tensors)
-    return replace(graph, tensors=tuple(tensors), operators=tuple(operators[op.index] for op in graph.operators))
+    scaled[second.index] = {1: weights / along}
 
+    def with_constants(rewrite: SubGraphRewrite, op: FileOperator) -> bool:
+        inputs = list(op.inputs)
+        for place, values in scaled.get(op.index, {}).items():
+            original = graph.tensors[op.inputs[place]]
+            data = contents(values.reshape(original.shape), DType.FLOAT32)
+            inputs[place] = rewrite.add_tensor(original, data=data, buffer=0)
+        rewrite.operators.append(replace(op, inputs=tuple(inputs)))
+        return True
 
-def _with_constant(op: Operator, place: int, values: Array, tensors: list[Tensor]) -> Operator:
-    """The operator with another constant of its own, which is added to the tensors."""
-    original = tensors[op.inputs[place]]
-    data = contents(values.reshape(original.shape).astype(np.float32), DType.FLOAT32)
-    tensors.append(replace(original, index=len(tensors), data=data, buffer=0))
-    inputs = tuple(len(tensors) - 1 if at == place else tensor for at, tensor in enumerate(op.inputs))
-    return replace(op, inputs=inputs)
+    rewrite.apply(with_constants)
+    return rewrite.result()

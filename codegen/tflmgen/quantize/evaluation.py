@@ -1,4 +1,4 @@
-"""How far a quantised Model is from the float one on held-out sets: outputs, and decisions of control flow."""
+"""Differences of a quantised Model from the float one on held-out sets: outputs, and decisions of control flow."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.emulators import Vectors, VectorSet
-from tflmgen.frontend import Model, OperatorKey, TensorKey
-from tflmgen.ir import Port, Signature
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import Vectors, VectorSet
+from tflmgen.ir import EntryPoint, Port
 from tflmgen.quantize.decisions import DecisionLog
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.output_errors import OutputError, output_error
@@ -92,9 +94,25 @@ class Evaluation:
         total = sum(decision.total for decision in self.decisions)
         return 1 - sum(decision.differing for decision in self.decisions) / total if total else 1.0
 
+    @property
+    def certain_class_agreement(self) -> float:
+        """`class_agreement` that other sets of the same number hardly fall short of: `certain_agreement`."""
+        sets = self.invokes[1]
+        return certain_agreement((1 - self.class_agreement) * sets, sets)
+
+    @property
+    def certain_branch_agreement(self) -> float:
+        """Share of invokes with the float model's decisions that others hardly fall short of: `certain_agreement`."""
+        return certain_agreement(*self.invokes)
+
+
+def certain_agreement(differing: float, total: int) -> float:
+    """Share of equal results, less a standard error of the number of those that differ (Poisson's)."""
+    return 1 - (differing + math.sqrt(max(differing, 0))) / total if total else 1.0
+
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EvaluatedRun:
     """Real-valued outputs of each set, the decisions of control flow, and loops that did not end."""
 
     outputs: Outputs
@@ -132,7 +150,7 @@ def run_sets(
     affine: Mapping[TensorKey, Affine] | None = None,
     progress: Callable[[int], None] = lambda _: None,
     max_trips: Mapping[OperatorKey, int] | None = None,
-) -> Run:
+) -> EvaluatedRun:
     """Runs sets of float inputs; a model with integer inputs and outputs gets and gives them by its quantisation.
 
     affine      quantisation to imitate on tensors of a float model
@@ -148,10 +166,10 @@ def run_sets(
     outputs = build.run(sets, vectors.stateful, watcher, started)
     ports = [build.signatures[vector_set.signature].outputs for vector_set in vectors.sets]
     real = [tuple(map(_dequantised, arrays, own)) for arrays, own in zip(outputs, ports, strict=True)]
-    return Run(real, watcher.log.decisions, frozenset(watcher.log.endless))
+    return EvaluatedRun(real, watcher.log.decisions, frozenset(watcher.log.endless))
 
 
-def max_trips(model: Model, reference: Run, other: Model) -> dict[OperatorKey, int]:
+def max_trips(model: Model, reference: EvaluatedRun, other: Model) -> dict[OperatorKey, int]:
     """Iterations after which loops of `other` count as endless, by those in the reference, which ran `model`."""
     limits = {}
     for key, match in matching_operators(model, other).items():
@@ -161,7 +179,9 @@ def max_trips(model: Model, reference: Run, other: Model) -> dict[OperatorKey, i
     return limits
 
 
-def compare_runs(build: ObservedBuild, vectors: Vectors, reference: Run, run: Run, other: Model) -> Evaluation:
+def compare_runs(
+    build: ObservedBuild, vectors: Vectors, reference: EvaluatedRun, run: EvaluatedRun, other: Model
+) -> Evaluation:
     """Errors of `run` of model `other` against `reference`, which `build` made of the same sets."""
     groups: dict[tuple[int, int], list[tuple[Array, Array]]] = {}
     for vector_set, expected, actual in zip(vectors.sets, reference.outputs, run.outputs, strict=True):
@@ -204,7 +224,7 @@ def is_decision(name: str) -> bool:
     return name in BRANCHES | LOOPS
 
 
-def with_types(vector_set: VectorSet, signature: Signature) -> VectorSet:
+def with_types(vector_set: VectorSet, signature: EntryPoint) -> VectorSet:
     """The set with float inputs in the integers that a quantised signature takes."""
     pairs = zip(vector_set.inputs, signature.inputs, strict=True)
     return replace(vector_set, inputs=tuple(_quantised(array, port) for array, port in pairs))

@@ -12,7 +12,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, bindings
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey, TensorUses, bindings
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.integer_forms import Form, find_form, real_operands, real_results, weight_operands
@@ -56,15 +58,19 @@ def exact_ends(
     calibration: Calibration,
     float_io: bool,
     least_variances: Callable[[frozenset[TensorKey]], Mapping[TensorKey, float]],
+    states: Mapping[TensorKey, TensorKey] | None = None,
 ) -> ExactEnds:
     """The exact ends of a program.
 
     float_io         its inputs and outputs are float32
     least_variances  variances of the least varying elements of tensors, over the samples
+    states           outputs that are inputs of the next invoke (`fed_back_outputs`)
     """
     search = _Search(model, webs, calibration)
     for graph in model.subgraphs:
         search.feed_sensitive(graph)
+    for result, source in (states or {}).items():
+        search.keep_state(model.subgraphs[result[0]], result[1], source[1])
     if float_io:
         entries = [graph for graph in model.subgraphs if graph.index not in webs.called]
         for graph in entries:
@@ -92,8 +98,8 @@ class _Search:
         self.budget = max(_SHARE * sum(self.work.values()), _FEW * samples)
 
     def feed_sensitive(self, graph: SubGraph) -> None:
-        """What feeds operators to which small values matter, back to layers and inputs."""
-        writers = {tensor: op for op in graph.operators for tensor in op.outputs}
+        """Keeps operators exact that feed those to which small values matter, back to layers and inputs."""
+        writers = TensorUses.of(graph).producers
         for reader in graph.operators:
             if reader.name not in _SENSITIVE or not real_results(reader, graph):
                 continue
@@ -110,10 +116,31 @@ class _Search:
                 ):
                     pending += _variables(op, graph)
 
+    def keep_state(self, graph: SubGraph, result: int, source: int) -> None:
+        """Gives int16 to a state and to what it is summed of, in which the errors of all invokes add up.
+
+        Not where a layer reads it, as it does the hidden state: that would have to compute in int16, too, and its
+        gates renew what the state holds.
+        """
+        uses = TensorUses.of(graph)
+        summands, seen, pending = {result, source}, {result}, [result]
+        while pending:
+            op = uses.producers.get(pending.pop())
+            if op is None or not (_moves(op) or traits_of(op.name).adds or op.name == "MUL"):
+                continue
+            operands = [t for t in _variables(op, graph) if t not in seen]
+            seen.update(operands)
+            pending += operands
+            summands.update(operands if op.name != "MUL" else ())  # factors, as gates are, do not add up
+        summands.update(t for op in uses.readers.get(source, ()) if op is not None and _moves(op) for t in op.outputs)
+        readers = [op for t in summands for op in uses.readers.get(t, ()) if op is not None]
+        if source in seen and not any(weight_operands(op, graph) is not None for op in readers):
+            self.wide.update(self.webs.root((graph.index, t)) for t in summands)
+
     def lead(self, graph: SubGraph) -> None:
         """Operators that compute with nothing but inputs; views among them only where such operators follow."""
         exact = {t for t in graph.inputs if graph.tensors[t].dtype is DType.FLOAT32}
-        chosen: list[Operator] = []
+        chosen: list[FileOperator] = []
         for op in graph.operators:
             operands = _variables(op, graph)
             can_stay = _is_cheap(op) or traits_of(op.name).reduces or _moves(op)
@@ -128,16 +155,13 @@ class _Search:
 
     def trail(self, graph: SubGraph) -> set[int]:
         """Makes operators exact behind which nothing but such operators and outputs are; the tensors that they read."""
-        readers: dict[int, list[Operator]] = {}
-        for op in graph.operators:
-            for tensor in op.inputs:
-                readers.setdefault(tensor, []).append(op)
+        readers = TensorUses.of(graph).readers
         frontier = {t for t in graph.outputs if graph.tensors[t].dtype is DType.FLOAT32}
         for op in reversed(graph.operators):
             results = [*op.outputs]
             is_end = bool(results) and all(
-                (t in frontier or t in graph.outputs or readers.get(t))
-                and all((graph.index, reader.index) in self.exact for reader in readers.get(t, ()))
+                (t in frontier or readers.get(t))
+                and all(reader is None or (graph.index, reader.index) in self.exact for reader in readers.get(t, ()))
                 for t in results
             )
             traits = traits_of(op.name)
@@ -161,7 +185,7 @@ class _Search:
                     following |= {t for t in _variables(op, graph) if t not in graph.inputs}
         return following
 
-    def _needs_more(self, op: Operator, key: TensorKey, variance: float | None) -> bool:
+    def _needs_more(self, op: FileOperator, key: TensorKey, variance: float | None) -> bool:
         statistics = self.calibration.tensors.get(key)
         if statistics is None or (key[0], op.index) in self.exact:
             return False
@@ -178,7 +202,7 @@ class _Search:
         operators = self.model.subgraphs[key[0]].operators
         return any(key[1] in op.inputs and traits_of(op.name).along_named for op in operators)
 
-    def _widen(self, graph: SubGraph, op: Operator) -> None:
+    def _widen(self, graph: SubGraph, op: FileOperator) -> None:
         """Has a layer compute in int16, or in float32 where there is no such kernel, if that costs little."""
         if isinstance(find_form(op, graph, DType.INT16), Form):
             root = self.webs.root((graph.index, op.outputs[0]))
@@ -187,7 +211,7 @@ class _Search:
         else:
             self._keep(graph, op, _TRAILING)
 
-    def _keep(self, graph: SubGraph, op: Operator, reason: str, free: bool = False) -> bool:
+    def _keep(self, graph: SubGraph, op: FileOperator, reason: str, free: bool = False) -> bool:
         """Whether an operator stays in float32: at any cost, or if it adds little to the work."""
         key = graph.index, op.index
         if key in self.exact:
@@ -206,28 +230,28 @@ class _Search:
         return True
 
 
-def _variables(op: Operator, graph: SubGraph) -> list[int]:
+def _variables(op: FileOperator, graph: SubGraph) -> list[int]:
     """Real operands that are no constants."""
     return [op.inputs[p] for p in real_operands(op, graph) if graph.tensors[op.inputs[p]].data is None]
 
 
-def _has_constant(op: Operator, graph: SubGraph) -> bool:
+def _has_constant(op: FileOperator, graph: SubGraph) -> bool:
     """Whether a constant takes part, such as an epsilon."""
     return any(graph.tensors[op.inputs[place]].data is not None for place in real_operands(op, graph))
 
 
-def _is_cheap(op: Operator) -> bool:
+def _is_cheap(op: FileOperator) -> bool:
     """Whether an element takes few instructions in float32: no function that int8 has as a table."""
     traits = traits_of(op.name)
     is_clip = traits.clamp is not None or traits.extreme != 0
     return traits.elementwise and not traits.converts and (not traits.tabled or is_clip)
 
 
-def _is_function(op: Operator) -> bool:
+def _is_function(op: FileOperator) -> bool:
     """Whether it computes a function of each element, such as LOGISTIC, or of each row, such as SOFTMAX."""
     return traits_of(op.name).elementwise or traits_of(op.name).along_last
 
 
-def _moves(op: Operator) -> bool:
+def _moves(op: FileOperator) -> bool:
     traits = traits_of(op.name)
     return traits.view or traits.moves or traits.cuts or traits.joins

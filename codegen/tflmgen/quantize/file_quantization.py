@@ -2,38 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.emulators import arrays_by_name, shapes_of_inputs
-from tflmgen.errors import TflmgenError
-from tflmgen.frontend import TFLITE_ONLY, Model, Shape, TensorKey
+from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.frontend import Shape, TensorKey
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import arrays_by_name, shapes_of_inputs
 from tflmgen.ir import DType
 from tflmgen.options import Activations, QuantizedIo, QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration import measure
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.cycle_estimates import TypeCost, cost_of_invoke
 from tflmgen.quantize.element_spread import SpreadWatcher
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
+from tflmgen.quantize.element_types import Range
+from tflmgen.quantize.evaluation import EvaluatedRun, Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.exact_ends import exact_ends
+from tflmgen.quantize.fed_back_outputs import fed_back_outputs
 from tflmgen.quantize.float_simplification import lstm_loops_of
+from tflmgen.quantize.held_out_ranges import saturated_evaluation
 from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range, clip
-from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.type_search import Limits, TypeChoice, Wanted, evaluate
-from tflmgen.quantize.value_ranges import Range
+from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
 from tflmgen.quantize.web_widening import TypeSearch
-from tflmgen.source_proof import Proof, read_compared
+from tflmgen.sources import TFLITE_ONLY, Proof, read_compared
 from tflmgen.terminal import Progress
+
+_MOST = 1000.0
+"""Greatest factor: with it, int8 has a quarter of a step for what samples reach, and int16 32."""
+
+
+def range_margins(model: Model, margins: Sequence[str]) -> dict[TensorKey, float]:
+    """Factors by tensor, from FACTOR for all outputs and NAME=FACTOR for a tensor, an output or an input by its name.
+
+    Raises UsageError for text of another form, and for names that the model does not have.
+    """
+    factors: dict[TensorKey, float] = {}
+    entries = [signature.subgraph for signature in model.signatures] or [0]
+    for text in margins:
+        name, _, number = text.rpartition("=")
+        outputs = [(index, tensor) for index in entries for tensor in model.subgraphs[index].outputs]
+        keys = _named(model, name) if name else outputs
+        if not keys:
+            raise UsageError(f"--margin {text}: the model has no tensor '{name}'")
+        factors |= dict.fromkeys(keys, _factor(text, number))
+    return factors
+
+
+def _factor(text: str, number: str) -> float:
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = 0.0
+    if not 1 <= factor <= _MOST:
+        raise UsageError(f"--margin {text}: requires a factor from 1 to {_MOST:g}, or NAME=FACTOR")
+    return factor
+
+
+def _named(model: Model, name: str) -> list[TensorKey]:
+    """Tensors of this name, and inputs and outputs that a signature calls so."""
+    keys = [(g.index, tensor.index) for g in model.subgraphs for tensor in g.tensors if tensor.name == name]
+    ports = [(s.subgraph, t) for s in model.signatures for own, t in (*s.inputs, *s.outputs) if own == name]
+    return [*keys, *ports]
+
 
 _SAME_DB = 50.0
 """SQNR from which on a float model with smaller masks counts as the same: int8 seldom reaches it."""
@@ -41,15 +81,21 @@ _SAME_DB = 50.0
 _GOOD_DB = 40.0
 """SQNR from which on it does not matter that values end at a bound: int8 has little more."""
 
-_AIM = Limits(is_required=False, min_db=22.0)
-"""What auto aims at where the user has no limits, on the sets that it searches with: on others, noise is up to a tenth
+_AIM = ErrorLimits(is_required=False, min_db=22.0)
+"""Limits at which auto aims if the user has none, on the sets that it searches with: on others, noise is up to a tenth
 of the standard deviation of each element then, 20 dB, and classes, branches and trip counts differ in one of 100."""
 
-_DEFAULT_AIM = Limits(None, None, is_required=False, min_db=22.0, min_branches=0.99, min_classes=0.99)
-"""What int8 aims at where that costs little: rows of real numbers need not be classes."""
+_DEFAULT_AIM = ErrorLimits(None, None, False, min_db=22.0, min_branches=0.99, min_classes=0.99, is_certain=True)
+"""Limits at which int8 aims where that costs little: rows of real numbers need not be classes."""
 
-_DECISIONS = Limits(None, None, is_required=False, min_branches=0.99)
-"""What a loop that compares rounded values, and a branch, is to keep at any cost."""
+_USABLE_DB = 18.0
+"""15 dB, of which a warning speaks, and the error of the estimate from samples."""
+
+_USABLE = ErrorLimits(None, None, is_required=False, min_db=_USABLE_DB, min_branches=0.99, min_classes=0.99)
+"""Limits that int8 keeps at any cost where wider types can."""
+
+_DECISIONS = ErrorLimits(None, None, is_required=False, min_branches=0.99)
+"""Least agreement, at any cost, of branches and of loops that compare rounded values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +106,8 @@ class QuantizedFile:
     trials  measures against noise that were tried, in order
     types   the search for types, with auto: on all sets if the user has limits, else on those that are not held out
     wanted  types of webs that are not those of `activations`
-    on_all  errors on all sets, on which limits are to hold, and which classes and decisions are counted on; those on
-            held-out sets where there is none of these
+    on_all  errors on all sets, on which limits are to hold, and where classes and decisions count or noise is large:
+            few sets say little of shares and variances. Those on held-out sets where nothing of this is so
     lstm    loops with an LSTM cell, by the subgraph of their body: why one is no layer that the fused operator
             computes; empty if it is one
     keeps_state  as in QuantizationChoice
@@ -69,6 +115,7 @@ class QuantizedFile:
     proof   how a source that was lowered compares with what it means; None for a .tflite file
     remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
     held_out  as in Refinement
+    saturated  errors on held-out sets with the ranges of the others (`saturated_evaluation`)
     """
 
     quantized: QuantizedModel
@@ -87,6 +134,7 @@ class QuantizedFile:
     proof: Proof | None = None
     remedy: tuple[int, int] | None = None
     held_out: tuple[Calibration, Calibration] | None = None
+    saturated: Evaluation | None = None
 
 
 class LimitError(TflmgenError):
@@ -144,7 +192,7 @@ def _shapes(path: Path, source: Model, calibration: Path, signature: str | None)
 
 
 def _without_masks(
-    stack: ExitStack, build: ObservedBuild, data: CalibrationData, calibration: Calibration, reference: Run
+    stack: ExitStack, build: ObservedBuild, data: CalibrationData, calibration: Calibration, reference: EvaluatedRun
 ) -> tuple[ObservedBuild, Calibration]:
     """The build and its calibration with masks bounded, where the float model computes the same with them."""
     trips = max_trips(build.model, reference, build.model)
@@ -180,12 +228,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
             types = TypeSearch(best, data.everything, progress).for_limits(_AIM)
         _take_types(best, data, types.wanted)
     elif settings.activations is Activations.INT8:
-        if best.evaluation.decisions:
-            _take_types(best, data, TypeSearch(best, data.everything, progress).for_limits(_DECISIONS).wanted)
-        if not _DEFAULT_AIM.allow(best.evaluation):
-            search = TypeSearch(best, data.fit, progress)
-            _take_types(best, data, search.affordable(_DEFAULT_AIM))
-            remedy = search.cost_of_int16()
+        remedy = _widen_by_default(best, data, progress)
     return QuantizedFile(
         best.quantized,
         best.calibration,
@@ -200,7 +243,27 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         costs=_type_costs(best, narrow),
         remedy=remedy,
         held_out=best.held_out,
+        saturated=saturated_evaluation(best, data),
     )
+
+
+def _widen_by_default(best: Refinement, data: CalibrationData, progress: Progress) -> tuple[int, int] | None:
+    """Takes wider types where int8 falls short: what costs little, and at any cost what keeps float outputs usable.
+
+    Cycles and bytes that int16 for all webs adds; None where int8 is good.
+    """
+    if best.evaluation.decisions:
+        _take_types(best, data, TypeSearch(best, data.everything, progress).for_limits(_DECISIONS).wanted)
+    if _DEFAULT_AIM.allow(best.evaluation):
+        return None
+    counts = any(output.is_integer for output in best.evaluation.outputs)
+    search = TypeSearch(best, data.everything if counts else data.fit, progress)
+    types = search.affordable(_DEFAULT_AIM)
+    if best.choice.float_io and not _USABLE.allow(types.evaluation):
+        usable = search.for_limits(_USABLE, keeps_ends=True)
+        types = usable if usable.is_within else types
+    _take_types(best, data, types.wanted)
+    return search.cost_of_int16()
 
 
 def _keeps_decisions(search: TypeSearch, wanted: Wanted, data: CalibrationData) -> bool:
@@ -213,7 +276,9 @@ def _keeps_decisions(search: TypeSearch, wanted: Wanted, data: CalibrationData) 
 
 def _errors_for_limits(best: Refinement, data: CalibrationData, settings: QuantizeOptions) -> Evaluation:
     """Errors on all sets, if the user has limits for these, or classes and decisions, of which few differ, count."""
-    counts = bool(best.evaluation.decisions) or any(output.is_integer for output in best.evaluation.outputs)
+    outputs = best.evaluation.outputs
+    counts = bool(best.evaluation.decisions) or any(output.is_integer for output in outputs)
+    counts = counts or best.evaluation.agreement < 1 or best.evaluation.worst_db < _USABLE_DB
     if (_limits(settings) is None and not counts) or data.held_out is data.everything:
         return best.evaluation
     reference = run_sets(best.build, data.everything)
@@ -236,15 +301,16 @@ def _with_exact_ends(
         build.run(data.fit.sets, data.fit.stateful, watcher)
         return watcher.least_variances
 
-    ends = exact_ends(build.model, find_webs(build.model), calibration, choice.float_io, least_variances)
+    states = fed_back_outputs(build, data.everything)
+    ends = exact_ends(build.model, find_webs(build.model), calibration, choice.float_io, least_variances, states)
     return replace(choice, exact=ends.operators, wanted=dict.fromkeys(ends.wide, DType.INT16))
 
 
-def _limits(settings: QuantizeOptions) -> Limits | None:
+def _limits(settings: QuantizeOptions) -> ErrorLimits | None:
     """The user's limits, which it is an error to exceed."""
     if settings.max_error is None and settings.min_agreement is None:
         return None
-    return Limits(settings.max_error, settings.min_agreement)
+    return ErrorLimits(settings.max_error, settings.min_agreement)
 
 
 def _take_types(best: Refinement, data: CalibrationData, wanted: Wanted) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend import LstmLoop, Operator, contents, options_with_defaults
+from tflmgen.frontend import LstmLoop
+from tflmgen.frontend.model_graph import ElementType, bias_element
 from tflmgen.ir import DType, Quantization
-from tflmgen.quantize.integer_forms import Array, ElementType
-from tflmgen.quantize.quantization_scales import quantized, weight_quantization
+from tflmgen.quantize.element_types import element_contents, weight_quantization
+from tflmgen.quantize.integer_forms import Array
 
 MAX_CELL = 16.0
 """Largest magnitude of cells that the kernel's tables cover: 2^4."""
@@ -40,7 +41,7 @@ class NewTensor:
 
 
 def lstm_operands(
-    layer: LstmLoop, source: Quantization, hidden: Quantization, cell_limit: float, keeps_state: bool
+    layer: LstmLoop, source: ElementType, hidden: ElementType, cell_limit: float, keeps_state: bool
 ) -> list[NewTensor | None]:
     """Inputs 1 to 23; None for those that the layer lacks.
 
@@ -57,42 +58,26 @@ def lstm_operands(
     exponent = max(0, math.ceil(math.log2(cell_limit))) if cell_limit > 0 else 0
     cell = ElementType(DType.INT16, Quantization((2.0 ** (exponent - 15),), (0,)))
     shape = (layer.batch, cells)
-    zeros = np.full(shape, hidden.zero_point, np.int8), np.zeros(shape, np.int16)
+    zeros = np.full(shape, hidden.affine.zero_point, np.int8), np.zeros(shape, np.int16)
     data = [None if keeps_state else z.tobytes() for z in zeros]
     states = [
-        NewTensor("output_state", shape, ElementType(DType.INT8, hidden), data[0]),
+        NewTensor("output_state", shape, hidden, data[0]),
         NewTensor("cell_state", shape, cell, data[1]),
     ]
     return [*weights, *recurrent, *[_ABSENT] * 3, *biases, *[_ABSENT] * 2, *states, *[_ABSENT] * 4]
 
 
-def lstm_intermediates(hidden: Quantization) -> Sequence[NewTensor]:
+def lstm_intermediates(hidden: ElementType) -> Sequence[NewTensor]:
     """Sums of the gates, which only layers with normalisation scale, and the outputs before a projection."""
     sums = [NewTensor(f"sum_{g}", (0,), ElementType(DType.FLOAT32), b"") for g in _GATES]
-    return [*sums, NewTensor("hidden", (0,), ElementType(DType.INT8, hidden), b"")]
-
-
-def plain_operator(name: str) -> Operator:
-    """An operator with default options, without operands."""
-    return Operator(0, name, 1, (), (), options_with_defaults(name, {}), b"", ())
-
-
-def integer_tensor(name: str, values: Array) -> NewTensor:
-    """A constant of int32."""
-    return NewTensor(name, values.shape, ElementType(DType.INT32), contents(values, DType.INT32))
+    return [*sums, NewTensor("hidden", (0,), hidden, b"")]
 
 
 def _weights(name: str, values: Array) -> NewTensor:
     element = ElementType(DType.INT8, weight_quantization(values, None))
-    assert element.quantization is not None
-    return NewTensor(
-        name, values.shape, element, contents(quantized(values, element.quantization, DType.INT8), DType.INT8)
-    )
+    return NewTensor(name, values.shape, element, element_contents(values, element))
 
 
-def _bias(name: str, values: Array, source: Quantization, weights: NewTensor) -> NewTensor:
-    factor = weights.element.quantization
-    assert factor is not None
-    scale = Quantization((float(np.float32(source.scale) * np.float32(factor.scale)),), (0,))
-    data = contents(quantized(values, scale, DType.INT32), DType.INT32)
-    return NewTensor(name, values.shape, ElementType(DType.INT32, scale), data)
+def _bias(name: str, values: Array, source: ElementType, weights: NewTensor) -> NewTensor:
+    element = bias_element(source, weights.element.affine)
+    return NewTensor(name, values.shape, element, element_contents(values, element))

@@ -8,34 +8,29 @@ of Recurrent Neural Networks on GPUs", 2016, section 3.1.2).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from tflmgen.frontend import (
-    Model,
-    Operator,
-    SubGraph,
-    Tensor,
+from tflmgen.frontend.model_graph import (
+    SubGraphRewrite,
+    TensorUses,
+    WeightOperands,
     bindings,
     constant_values,
     is_loop,
+    without_operands,
 )
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
-from tflmgen.kernels import Comparison, traits_of
-from tflmgen.quantize.graph_writer import GraphWriter
-from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
-from tflmgen.quantize.loop_counters import Loop
+from tflmgen.kernels import Comparison, Connective, traits_of
+from tflmgen.quantize.integer_forms import bias_operand, weight_operands
+from tflmgen.quantize.loop_counters import CountedLoop
 
 _ALWAYS_ELEMENTS = 4096
 """Elements of the product of all rows, bytes in int8, that are always accepted."""
 
 _MAX_GROWTH = 4
 """Elements of the product for each element of X: with more, it takes more bytes in int8 than X did in float32."""
-
-_ROW_RANKS = {"FULLY_CONNECTED": 1, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 3}
-"""Trailing dimensions of one row, for operators that compute each row from the same row by constant weights."""
-
-_PICKS = ("GATHER", "SLICE", "STRIDED_SLICE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +43,10 @@ class _Product:
     """
 
     graph: SubGraph
-    loop: Operator
+    loop: FileOperator
     place: int
-    pick: Operator
-    product: Operator
+    pick: FileOperator
+    product: FileOperator
     rank: int
     weights: WeightOperands
 
@@ -78,11 +73,11 @@ def _products(model: Model, kept: Collection[int]) -> Iterator[_Product]:
             yield from _products_of(model, graph, op)
 
 
-def _products_of(model: Model, graph: SubGraph, loop: Operator) -> Iterator[_Product]:
+def _products_of(model: Model, graph: SubGraph, loop: FileOperator) -> Iterator[_Product]:
     body = model.subgraphs[bindings(loop)[1].subgraph]
-    producers = {tensor: op for op in body.operators for tensor in op.outputs}
+    producers = TensorUses.of(body).producers
     for product in body.operators:
-        weights, rank = weight_operands(product, body), _ROW_RANKS.get(product.name)
+        weights, rank = weight_operands(product, body), _row_rank(product)
         bias = bias_operand(product)
         if weights is None or rank is None or (bias is not None and body.tensors[product.inputs[bias]].data is None):
             continue
@@ -90,7 +85,7 @@ def _products_of(model: Model, graph: SubGraph, loop: Operator) -> Iterator[_Pro
         pick = producers.get(rows)
         while pick is not None and traits_of(pick.name).view:
             pick = producers.get(pick.inputs[0])
-        if pick is None or pick.name not in _PICKS or pick.inputs[0] not in body.inputs:
+        if pick is None or not _picks(pick) or pick.inputs[0] not in body.inputs:
             continue
         place = body.inputs.index(pick.inputs[0])
         candidate = _Product(graph, loop, place, pick, product, rank, weights)
@@ -100,6 +95,22 @@ def _products_of(model: Model, graph: SubGraph, loop: Operator) -> Iterator[_Pro
             and _uses_all(model, candidate, body)
         ):
             yield candidate
+
+
+def _row_rank(op: FileOperator) -> int | None:
+    """Trailing dimensions of one row of an operator that computes each row from the same row; None for others."""
+    traits = traits_of(op.name)
+    return None if traits.channel_axis is None else 1 if traits.window is None else 3
+
+
+def _picks(op: FileOperator) -> bool:
+    """Whether an operator takes rows of its first operand: a cut, or a choice by indices."""
+    return bool(traits_of(op.name).cuts) or traits_of(op.name).roles.table == 0
+
+
+def _has_sizes(pick: FileOperator) -> bool:
+    """Whether a cut says what sizes it takes; others say ends and steps."""
+    return traits_of(pick.name).cuts and len(pick.inputs) == 3
 
 
 def _is_supported(candidate: _Product, body: SubGraph) -> bool:
@@ -122,13 +133,13 @@ def _is_supported(candidate: _Product, body: SubGraph) -> bool:
     )
 
 
-def _keeps_rows(pick: Operator, body: SubGraph, leading: int) -> bool:
+def _keeps_rows(pick: FileOperator, body: SubGraph, leading: int) -> bool:
     """Whether a pick leaves alone what lies beyond the first `leading` dimensions, where their sizes stay."""
     options = pick.options or {}
-    if pick.name == "GATHER":
+    if not traits_of(pick.name).cuts:
         axis, rank = int(options.get("axis", 0)), len(body.tensors[pick.inputs[0]].shape)
         return (axis + rank if axis < 0 else axis) < leading and not options.get("batch_dims", 0)
-    if pick.name == "SLICE":
+    if _has_sizes(pick):
         return len(body.tensors[pick.outputs[0]].shape) > leading and body.tensors[pick.inputs[2]].data is not None
     steps = body.tensors[pick.inputs[3]]
     masks = (int(options.get(f"{name}_mask", 0)) for name in ("ellipsis", "new_axis"))
@@ -151,15 +162,15 @@ def _uses_all(model: Model, candidate: _Product, body: SubGraph) -> bool:
     """Whether the loop's condition lets as many iterations run as X has picks: it only compares counters."""
     source, picked = (math.prod(body.tensors[t].shape) for t in (candidate.pick.inputs[0], candidate.pick.outputs[0]))
     condition = model.subgraphs[bindings(candidate.loop)[0].subgraph]
-    loop = Loop(candidate.graph, candidate.loop, condition, body)
+    loop = CountedLoop(candidate.graph, candidate.loop, condition, body)
     return _reaches(loop, condition.outputs[0], source // max(picked, 1))
 
 
-def _reaches(loop: Loop, tensor: int, count: int) -> bool:
+def _reaches(loop: CountedLoop, tensor: int, count: int) -> bool:
     producer = next((op for op in loop.condition.operators if tensor in op.outputs), None)
     if producer is None:
         return False
-    if producer.name == "LOGICAL_AND":
+    if traits_of(producer.name).connective is Connective.AND:
         return all(_reaches(loop, operand, count) for operand in producer.inputs)
     compares = traits_of(producer.name).compares
     if compares not in (Comparison.LESS, Comparison.GREATER):
@@ -171,123 +182,78 @@ def _reaches(loop: Loop, tensor: int, count: int) -> bool:
 def _hoisted(model: Model, candidate: _Product) -> Model:
     condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(candidate.loop))
     shape, name = _product_shape(candidate, body), body.tensors[candidate.product.outputs[0]].name
-    inner, outer, bound = _Writer(body), _Writer(candidate.graph), _Writer(condition)
-    product = _compute_before(candidate, body, outer, shape)
+    inner, outer, bound = (SubGraphRewrite(graph) for graph in (body, candidate.graph, condition))
+
+    def with_product(rewrite: SubGraphRewrite, op: FileOperator) -> bool:
+        if op is not candidate.loop:
+            return False
+        product = _compute_before(candidate, body, rewrite, shape)
+        after = rewrite.value(f"{name}_after", shape)
+        rewrite.operators.append(replace(op, inputs=(*op.inputs, product), outputs=(*op.outputs, after)))
+        return True
+
+    outer.apply(with_product)
     variable = inner.value(f"{name}_all", shape)
-    _pick_inside(candidate, body, inner, variable, shape)
-    after = outer.value(f"{name}_after", shape)
-    loop = replace(candidate.loop, inputs=(*candidate.loop.inputs, product), outputs=(*candidate.loop.outputs, after))
-    outer.operators.append(loop)
-    outer.operators += [op for op in candidate.graph.operators if op.index > candidate.loop.index]
+    inner.apply(lambda rewrite, op: op is candidate.product and _pick_inside(candidate, body, rewrite, variable, shape))
+    unused = bound.value(f"{name}_all", shape)
     edited = {
-        candidate.graph.index: outer.between(candidate.graph.inputs, candidate.graph.outputs),
-        condition.index: bound.with_input(f"{name}_all", shape),
-        body.index: inner.between((*body.inputs, variable), (*body.outputs, variable)),
+        candidate.graph.index: outer.result(),
+        condition.index: replace(bound.result(), inputs=(*condition.inputs, unused)),
+        body.index: replace(inner.result(), inputs=(*body.inputs, variable), outputs=(*body.outputs, variable)),
     }
     hoisted = replace(model, subgraphs=tuple(edited.get(graph.index, graph) for graph in model.subgraphs))
-    return _without_unread(hoisted, edited[candidate.graph.index], loop.inputs, candidate.place)
+    return _without_unread(hoisted, candidate)
 
 
-def _without_unread(model: Model, graph: SubGraph, inputs: tuple[int, ...], place: int) -> Model:
-    """The Model without loop variable `place` of the loop with these inputs, if nothing reads it any more."""
-    loop = next(op for op in graph.operators if is_loop(op) and op.inputs == inputs)
-    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(loop))
-    if any(_reads(part, part.inputs[place]) for part in (condition, body)) or _reads(graph, loop.outputs[place]):
+def _without_unread(model: Model, candidate: _Product) -> Model:
+    """The Model without the variable of the rows, if nothing reads it any more."""
+    place, graph = candidate.place, model.subgraphs[candidate.graph.index]
+    condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(candidate.loop))
+    result = candidate.loop.outputs[place]
+    if any(part.inputs[place] in TensorUses.of(replace(part, outputs=())).readers for part in (condition, body)):
         return model
-    if loop.outputs[place] in graph.outputs or body.outputs.count(body.inputs[place]) > 1:
+    if result in TensorUses.of(graph).readers or body.outputs.count(body.inputs[place]) > 1:
         return model
-
-    def without(tensors: tuple[int, ...]) -> tuple[int, ...]:
-        return (*tensors[:place], *tensors[place + 1 :])
-
-    fewer = replace(loop, inputs=without(loop.inputs), outputs=without(loop.outputs))
-    operators = tuple(fewer if op is loop else op for op in graph.operators)
-    changed = {
-        graph.index: replace(graph, operators=operators),
-        condition.index: replace(condition, inputs=without(condition.inputs)),
-        body.index: replace(body, inputs=without(body.inputs), outputs=without(body.outputs)),
-    }
-    return replace(model, subgraphs=tuple(changed.get(graph.index, graph) for graph in model.subgraphs))
+    return without_operands(model, {condition.index: {place}, body.index: {place}})
 
 
-def _reads(graph: SubGraph, tensor: int) -> bool:
-    return any(tensor in op.inputs for op in graph.operators)
-
-
-def _compute_before(candidate: _Product, body: SubGraph, outer: _Writer, shape: tuple[int, ...]) -> int:
-    """Adds what precedes the loop, and the product of all rows; its tensor."""
-    graph, op, rank = candidate.graph, candidate.product, candidate.rank
-    outer.operators += [other for other in graph.operators if other.index < candidate.loop.index]
+def _compute_before(candidate: _Product, body: SubGraph, outer: SubGraphRewrite, shape: tuple[int, ...]) -> int:
+    """Adds the product of all rows; its tensor."""
+    op, rank = candidate.product, candidate.rank
     source = candidate.loop.inputs[candidate.place]
-    rows = math.prod(graph.tensors[source].shape[:-rank])
-    name = body.tensors[op.outputs[0]].name
+    name, whole = body.tensors[op.outputs[0]].name, outer.tensors[source].shape
+    rows = math.prod(whole[:-rank])
     inputs = [
-        index if index < 0 else outer.copy(body.tensors[index]) if body.tensors[index].data is not None else index
+        index if index < 0 or body.tensors[index].data is None else outer.add_tensor(body.tensors[index])
         for index in op.inputs
     ]
-    inputs[candidate.weights.source] = outer.reshaped(
-        source, (rows, *graph.tensors[source].shape[-rank:]), f"{name}_rows"
-    )
+    inputs[candidate.weights.source] = _reshaped(outer, source, (rows, *whole[-rank:]), f"{name}_rows")
     result = outer.value(f"{name}_product", (rows, *shape[-rank:]))
     outer.operators.append(replace(op, inputs=tuple(inputs), outputs=(result,)))
-    return outer.reshaped(result, shape, f"{name}_before")
+    return _reshaped(outer, result, shape, f"{name}_before")
 
 
-def _pick_inside(candidate: _Product, body: SubGraph, inner: _Writer, variable: int, shape: tuple[int, ...]) -> None:
-    """The body's operators with a pick of the product in place of the product."""
+def _pick_inside(
+    candidate: _Product, body: SubGraph, inner: SubGraphRewrite, variable: int, shape: tuple[int, ...]
+) -> bool:
+    """Adds a pick of the product in place of the product; True."""
     result, rank = candidate.product.outputs[0], candidate.rank
     picked = (*body.tensors[candidate.pick.outputs[0]].shape[:-rank], *shape[-rank:])
-    for op in body.operators:
-        if op.index != candidate.product.index:
-            inner.operators.append(op)
-            continue
-        inputs = [variable, *candidate.pick.inputs[1:]]
-        if candidate.pick.name == "SLICE":
-            inputs[2] = inner.constant("size", picked)
-        is_same = picked == body.tensors[result].shape
-        output = result if is_same else inner.value(f"{body.tensors[result].name}_picked", picked)
-        inner.operators.append(replace(candidate.pick, inputs=tuple(inputs), outputs=(output,)))
-        if not is_same:
-            inner.add_reshape(output, result)
+    inputs = [variable, *candidate.pick.inputs[1:]]
+    if _has_sizes(candidate.pick):
+        inputs[2] = inner.constant("size", picked)
+    is_same = picked == body.tensors[result].shape
+    output = result if is_same else inner.value(f"{body.tensors[result].name}_picked", picked)
+    inner.operators.append(replace(candidate.pick, inputs=tuple(inputs), outputs=(output,)))
+    if not is_same:
+        inner.reshape(output, result)
+    return True
 
 
-class _Writer(GraphWriter):
-    """A subgraph with the product of all rows; moves whose results nothing reads are left out at the end."""
-
-    __slots__ = ()
-
-    def value(self, name: str, shape: tuple[int, ...]) -> int:
-        """A new tensor of float32."""
-        self.tensors.append(Tensor.added(len(self.tensors), name, DType.FLOAT32, shape))
-        return len(self.tensors) - 1
-
-    def copy(self, tensor: Tensor) -> int:
-        self.tensors.append(replace(tensor, index=len(self.tensors)))
-        return len(self.tensors) - 1
-
-    def reshaped(self, tensor: int, shape: tuple[int, ...], name: str) -> int:
-        """The tensor in a shape: itself if it has it."""
-        if self.tensors[tensor].shape == shape:
-            return tensor
-        result = self.value(name, shape)
-        self.add_reshape(tensor, result)
-        return result
-
-    def add_reshape(self, source: int, result: int) -> None:
-        self.add("RESHAPE", [source, self.constant("shape", self.tensors[result].shape)], result)
-
-    def between(self, inputs: Sequence[int], outputs: Sequence[int]) -> SubGraph:
-        """The subgraph with these inputs and outputs."""
-        read, kept = set(outputs), []
-        for op in reversed(self.operators):
-            is_free = traits_of(op.name).view or op.name in _PICKS
-            if not is_free or read.intersection(op.outputs):
-                kept.append(op)
-                read.update(op.inputs)
-        self.operators = kept[::-1]
-        return replace(self.finished(), inputs=tuple(inputs), outputs=tuple(outputs))
-
-    def with_input(self, name: str, shape: tuple[int, ...]) -> SubGraph:
-        """The subgraph with one more input, which it does not read."""
-        self.operators = list(self.graph.operators)
-        return self.between((*self.graph.inputs, self.value(name, shape)), self.graph.outputs)
+def _reshaped(graph: SubGraphRewrite, tensor: int, shape: tuple[int, ...], name: str) -> int:
+    """The tensor in a shape: itself if it has it."""
+    if graph.tensors[tensor].shape == shape:
+        return tensor
+    result = graph.value(name, shape)
+    graph.reshape(tensor, result)
+    return result

@@ -1,4 +1,4 @@
-"""How an operator computes in int8 or int16: which operands share a scale, and which results have a fixed one.
+"""Integer forms of operators, in int8 or int16: which operands share a scale, and which results have a fixed one.
 
 That is asked of the operator table's rules, with trial scales: first with a different one for each operand, then with
 one for all, then with the fixed results that TFLite's quantisation specification has. An operator without a form stays
@@ -8,65 +8,38 @@ of operators that it has in no type, such as GELU, TensorFlow Lite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Operator, SubGraph, Tensor, constant_values, contents
+from tflmgen.frontend.model_graph import (
+    LOGARITHMS,
+    PROBABILITIES,
+    SIGNED_UNITS,
+    ElementType,
+    WeightOperands,
+    bias_element,
+    constant_values,
+    weight_places,
+)
+from tflmgen.frontend.tflite import FileOperator, FileTensor, SubGraph
 from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
 from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
-from tflmgen.quantize.quantization_scales import quantized, range_quantization, weight_quantization
+from tflmgen.quantize.element_types import quantized, range_quantization, weight_quantization
 
 Array = NDArray[Any]
 _ABSENT = -1
 """Number that a file has in place of an optional input's tensor."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeightOperands:
-    """Places of an operator's inputs: what it filters, its weights, its bias; `axis` counts the output's channels."""
-
-    source: int
-    weights: int
-    bias: int
-    axis: int
-
-
-_WEIGHTED: Mapping[str, WeightOperands] = {
-    "CONV_2D": WeightOperands(0, 1, 2, 0),
-    "DEPTHWISE_CONV_2D": WeightOperands(0, 1, 2, 3),
-    "FULLY_CONNECTED": WeightOperands(0, 1, 2, 0),
-    "TRANSPOSE_CONV": WeightOperands(2, 1, 3, 0),
-}
-_OTHER_MEANING = frozenset(["CAST", "ZEROS_LIKE", "QUANTIZE", "DEQUANTIZE"])
-"""Operators for which an integer is a number, not a scaled one, or that convert between the two."""
+_OTHER_MEANING = frozenset(["CAST", "ZEROS_LIKE"])
+"""Operators for which an integer is a number, not a scaled one."""
 
 _OFF_BY_ZERO_POINT = frozenset(["ADD_N", "CUMSUM"])
 """Operators of which TFLite Micro's kernel is right where the zero point is 0 only: its sums begin with minus that."""
-
-_FIXED: Mapping[DType, Sequence[Quantization]] = {
-    DType.INT8: (
-        Quantization((1 / 256,), (-128,)),
-        Quantization((1 / 128,), (0,)),
-        Quantization((16 / 256,), (127,)),
-    ),
-    DType.INT16: (Quantization((1 / 32768,), (0,)),),
-}
-"""Quantisation of the results of LOGISTIC and SOFTMAX, of TANH and L2_NORMALIZATION, and of LOG_SOFTMAX."""
-
-
-@dataclass(frozen=True, slots=True)
-class ElementType:
-    """Element type and quantisation of a tensor."""
-
-    dtype: DType
-    quantization: Quantization | None = None
-
-
-FLOAT = ElementType(DType.FLOAT32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,27 +56,27 @@ class Form:
     result: Quantization | None = None
 
 
-def weight_operands(op: Operator, graph: SubGraph) -> WeightOperands | None:
+def weight_operands(op: FileOperator, graph: SubGraph) -> WeightOperands | None:
     """Places of constant weights, which have scales per channel; None for other operators, and for computed weights."""
-    places = _WEIGHTED.get(op.name)
+    places = weight_places(op.name)
     if places is None or len(op.inputs) <= places.weights or graph.tensors[op.inputs[places.weights]].data is None:
         return None
     return places
 
 
-def bias_operand(op: Operator) -> int | None:
+def bias_operand(op: FileOperator) -> int | None:
     """Place of a bias that is present."""
-    places = _WEIGHTED.get(op.name)
+    places = weight_places(op.name)
     is_present = places is not None and len(op.inputs) > places.bias and op.inputs[places.bias] != _ABSENT
     return places.bias if places is not None and is_present else None
 
 
-def is_real(tensor: Tensor) -> bool:
+def is_real(tensor: FileTensor) -> bool:
     """Whether a tensor holds real numbers that quantisation may represent otherwise."""
     return tensor.dtype is DType.FLOAT32 or (tensor.data is not None and tensor.quantization is not None)
 
 
-def real_operands(op: Operator, graph: SubGraph) -> list[int]:
+def real_operands(op: FileOperator, graph: SubGraph) -> list[int]:
     """Places of inputs that are activations: real numbers, but neither weights with scales of their own nor bias."""
     weights, bias = weight_operands(op, graph), bias_operand(op)
     special = {bias, weights.weights if weights else None}
@@ -114,7 +87,7 @@ def real_operands(op: Operator, graph: SubGraph) -> list[int]:
     ]
 
 
-def real_results(op: Operator, graph: SubGraph) -> list[int]:
+def real_results(op: FileOperator, graph: SubGraph) -> list[int]:
     """Places of the float results among the operator's outputs, in ascending order."""
     return [place for place, tensor in enumerate(op.outputs) if graph.tensors[tensor].dtype is DType.FLOAT32]
 
@@ -125,7 +98,7 @@ def finite_range(values: Array) -> tuple[float, float] | None:
     return (float(finite.min()), float(finite.max())) if finite.size else None
 
 
-def _is_infinite(op: Operator, graph: SubGraph) -> bool:
+def _is_infinite(op: FileOperator, graph: SubGraph) -> bool:
     """Whether a constant operand is infinite or undefined, which no integer stands for.
 
     Padding with an infinity counts as finite: the least and greatest integer are as neutral for the maximum and minimum
@@ -136,20 +109,7 @@ def _is_infinite(op: Operator, graph: SubGraph) -> bool:
     return not all(np.isfinite(n).all() or (op.name == "PADV2" and not np.isnan(n).any()) for n in numbers)
 
 
-def with_element(tensor: Tensor, element: ElementType) -> Tensor:
-    """The tensor in an element type; its data, if any, stay."""
-    dtype = element.dtype
-    return replace(tensor, dtype=dtype, type_name=dtype.label, quantization=element.quantization)
-
-
-def element_contents(values: Array, element: ElementType) -> bytes:
-    """Bytes of real numbers in an element type."""
-    if element.quantization is not None:
-        values = quantized(values, element.quantization, element.dtype)
-    return contents(values, element.dtype)
-
-
-def picks_a_row(op: Operator, graph: SubGraph) -> bool:
+def picks_a_row(op: FileOperator, graph: SubGraph) -> bool:
     """Whether an operator is GATHER with one index, which SLICE can stand in for (`row_picks`)."""
     if op.name != "GATHER":
         return False
@@ -159,10 +119,10 @@ def picks_a_row(op: Operator, graph: SubGraph) -> bool:
     return is_static and is_plain and index.dtype is DType.INT32 and index.shape in ((), (1,))
 
 
-def find_form(op: Operator, graph: SubGraph, dtype: DType) -> Form | str:
+def find_form(op: FileOperator, graph: SubGraph, dtype: DType) -> Form | str:
     """The form of an operator with real operands or results in `dtype`, or why there is none, as a sentence."""
     operands, results = real_operands(op, graph), real_results(op, graph)
-    if op.name in _OTHER_MEANING or op.name not in OPERATORS or op.intermediates:
+    if op.name in _OTHER_MEANING or op.name not in OPERATORS or op.intermediates or traits_of(op.name).converts:
         return f"{op.name} has no form in {dtype.label}"
     if any(tensor >= 0 and graph.tensors[tensor].is_variable for tensor in op.inputs):
         return f"{op.name} keeps its state in float32"
@@ -201,11 +161,14 @@ def _has_kernel(name: str, dtype: DType) -> bool:
 
 
 def _candidates(dtype: DType, has_results: bool) -> list[Form]:
-    fixed = [Form(dtype, False, quantization) for quantization in _FIXED[dtype]] if has_results else []
+    results = dict.fromkeys((PROBABILITIES[dtype], SIGNED_UNITS[dtype]))
+    if dtype is DType.INT8:
+        results[LOGARITHMS] = None
+    fixed = [Form(dtype, False, quantization) for quantization in results] if has_results else []
     return [Form(dtype, False), *fixed, Form(dtype, True)]
 
 
-def _trial(op: Operator, graph: SubGraph, form: Form) -> Callable[[str, int], ElementType]:
+def _trial(op: FileOperator, graph: SubGraph, form: Form) -> Callable[[str, int], ElementType]:
     """Scales like those of real layers: operands within 1, results in proportion to the sums of weights."""
     weights = weight_operands(op, graph)
     reach = 1.0
@@ -222,7 +185,7 @@ def _trial(op: Operator, graph: SubGraph, form: Form) -> Callable[[str, int], El
     return typed
 
 
-def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, int], ElementType]) -> str:
+def check_form(op: FileOperator, graph: SubGraph, form: Form, typed: Callable[[str, int], ElementType]) -> str:
     """The first rule of the operator table that an operator breaks with these types, as a sentence; empty: none.
 
     typed  element type of an activation, by "input" or "output" and its place
@@ -237,7 +200,7 @@ def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, 
     for place in real_results(op, graph):
         outputs[place] = _with(outputs[place], typed("output", place))
     before = OperatorInstance(*_float_inputs(op, graph, tuple(floats)), attributes)
-    after = OperatorInstance(*_typed_inputs(op, graph, form, typed, tuple(outputs)), attributes)
+    after = OperatorInstance(*_typed_inputs(op, graph, typed, tuple(outputs)), attributes)
     for rule in entry.rules:
         if not rule.holds(after):
             # A rule that the operator in float breaks too is about shapes known at run time; later ones rely on it.
@@ -245,7 +208,7 @@ def check_form(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, 
     return ""
 
 
-def float_instance(op: Operator, graph: SubGraph) -> OperatorInstance:
+def float_instance(op: FileOperator, graph: SubGraph) -> OperatorInstance:
     """An operator of the table as it is in float32. Raises ValueError for options that it cannot have."""
     outputs = tuple(TensorType(_dtype(graph.tensors[i]), graph.tensors[i].shape) for i in op.outputs)
     return OperatorInstance(*_float_inputs(op, graph, outputs), OPERATORS[op.name].attributes(op.options))
@@ -255,7 +218,7 @@ _Operands = tuple[tuple[TensorType | None, ...], tuple[TensorType, ...], tuple[A
 """Types of inputs and outputs, and constants."""
 
 
-def _float_inputs(op: Operator, graph: SubGraph, outputs: tuple[TensorType, ...]) -> _Operands:
+def _float_inputs(op: FileOperator, graph: SubGraph, outputs: tuple[TensorType, ...]) -> _Operands:
     """The operator as it is, but for constants that the file has quantised."""
     tensors = [None if index == _ABSENT else graph.tensors[index] for index in op.inputs]
     types = tuple(
@@ -265,9 +228,8 @@ def _float_inputs(op: Operator, graph: SubGraph, outputs: tuple[TensorType, ...]
 
 
 def _typed_inputs(
-    op: Operator,
+    op: FileOperator,
     graph: SubGraph,
-    form: Form,
     typed: Callable[[str, int], ElementType],
     outputs: tuple[TensorType, ...],
 ) -> _Operands:
@@ -285,9 +247,9 @@ def _typed_inputs(
         if place in operands:
             element = typed("input", place)
         elif weights is not None and place == weights.weights and values is not None:
-            element = ElementType(DType.INT8, channel_quantization(op.name, values, weights))
+            element = ElementType(DType.INT8, weight_quantization(values, weights.axis))
         elif place == bias:
-            element = bias_type(op, graph, form, typed)
+            element = bias_type(op, graph, typed)
         if values is not None and element.quantization is not None:
             values = quantized(values, element.quantization, element.dtype)
         types.append(_with(TensorType(element.dtype, tensor.shape), element))
@@ -295,33 +257,23 @@ def _typed_inputs(
     return tuple(types), outputs, tuple(constants)
 
 
-def channel_quantization(name: str, values: Array, weights: WeightOperands) -> Quantization:
-    """Scales of constant weights, one per output channel."""
-    del name
-    return weight_quantization(values, weights.axis)
-
-
-def bias_type(op: Operator, graph: SubGraph, form: Form, typed: Callable[[str, int], ElementType]) -> ElementType:
-    """Element type of a bias: scales are the products of the input's and the weights'."""
-    places = _WEIGHTED[op.name]
-    source = typed("input", places.source).quantization
+def bias_type(op: FileOperator, graph: SubGraph, typed: Callable[[str, int], ElementType]) -> ElementType:
+    """Element type of a bias, where `typed` has the activations'."""
+    places = weight_places(op.name)
+    assert places is not None
     weights = graph.tensors[op.inputs[places.weights]]
     factors = (
-        typed("input", places.weights).quantization
+        typed("input", places.weights).affine
         if weights.data is None
-        else channel_quantization(op.name, constant_values(weights), places)
+        else weight_quantization(constant_values(weights), places.axis)
     )
-    assert source is not None
-    assert factors is not None
-    scales = tuple(float(np.float32(np.float32(source.scale) * np.float32(scale))) for scale in factors.scales)
-    dtype = DType.INT64 if form.dtype is DType.INT16 else DType.INT32
-    return ElementType(dtype, Quantization(scales, (0,) * len(scales)))
+    return bias_element(typed("input", places.source), factors)
 
 
 def _with(type_: TensorType, element: ElementType) -> TensorType:
     return replace(type_, dtype=element.dtype, quantization=element.quantization)
 
 
-def _dtype(tensor: Tensor) -> DType:
+def _dtype(tensor: FileTensor) -> DType:
     """Element type; that of a handle, which no rule of an operator with real operands asks for, is not known."""
     return tensor.dtype if tensor.dtype is not None else DType.INT32

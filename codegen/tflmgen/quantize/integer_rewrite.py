@@ -10,43 +10,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from tflmgen.frontend import (
-    LstmLoop,
-    Model,
-    Operator,
+from tflmgen.frontend import LstmLoop, lstm_operator
+from tflmgen.frontend.model_graph import (
+    FLOAT,
+    ElementType,
     OperatorKey,
-    SubGraph,
-    Tensor,
+    SubGraphRewrite,
     bindings,
     constant_values,
-    contents,
     is_loop,
-    lstm_operator,
-    operator_version,
-    options_with_defaults,
-    without_unused,
+    with_element,
+    with_own_buffers,
+    with_subgraphs,
 )
-from tflmgen.ir import DType
+from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, SubGraph, without_unused
+from tflmgen.ir import DType, contents
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.comparison_types import comparison_types
-from tflmgen.quantize.float_simplification import with_own_buffers
-from tflmgen.quantize.fused_lstm import NewTensor, integer_tensor, lstm_intermediates, lstm_operands, plain_operator
+from tflmgen.quantize.element_types import comparison_types, element_contents, weight_quantization
+from tflmgen.quantize.fused_lstm import NewTensor, lstm_intermediates, lstm_operands
 from tflmgen.quantize.integer_forms import (
-    FLOAT,
     Array,
-    ElementType,
     Form,
     bias_operand,
     bias_type,
-    channel_quantization,
-    element_contents,
     is_real,
     real_operands,
     real_results,
     weight_operands,
-    with_element,
 )
 from tflmgen.quantize.web_constraints import result_key
 from tflmgen.quantize.web_types import Assignment, operand_types
@@ -54,7 +44,7 @@ from tflmgen.quantize.weight_rounding import LayerConstants
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class RewrittenModel:
     """A quantised Model, and the conversions in it: (subgraph, TFLite's name of the operator), one for each."""
 
     model: Model
@@ -86,7 +76,7 @@ def rewrite(
     float_io: bool,
     fusions: Fusions | None = None,
     constants: Constants | None = None,
-) -> Rewrite:
+) -> RewrittenModel:
     """The Model in the types of an assignment.
 
     float_io   inputs and outputs of entries stay float32
@@ -100,19 +90,14 @@ def rewrite(
     emptied = {binding.subgraph for op in loops for binding in bindings(op)}
     graphs = tuple(_empty(graph) if graph.index in emptied else graph for graph in graphs)
     model = replace(model, subgraphs=tuple(_empty(g) if g.index in emptied else g for g in model.subgraphs))
-    moved = {g.index: dict(zip(g.outputs, graphs[g.index].outputs, strict=True)) for g in model.subgraphs}
-    signatures = tuple(
-        replace(s, outputs=tuple((name, moved[s.subgraph][tensor]) for name, tensor in s.outputs))
-        for s in model.signatures
-    )
-    rewritten = without_unused(replace(model, subgraphs=graphs, signatures=signatures, sha256=""))
+    rewritten = without_unused(replace(with_subgraphs(model, graphs), sha256=""))
     conversions = tuple(
         (graph.index, op.name) for graph in rewritten.subgraphs for op in graph.operators if traits_of(op.name).converts
     )
-    return Rewrite(with_own_buffers(rewritten), conversions)
+    return RewrittenModel(with_own_buffers(rewritten), conversions)
 
 
-def _body(op: Operator) -> int:
+def _body(op: FileOperator) -> int:
     """The subgraph of a loop's body; -1 for other operators."""
     return bindings(op)[1].subgraph if is_loop(op) else -1
 
@@ -136,8 +121,8 @@ class _SubGraphRewriter:
         self._model, self._graph, self._assignment = model, graph, assignment
         self._fusions, self._constants = fusions, constants
         self._is_float_entry = float_io and graph.index not in assignment.webs.called
-        self._tensors = list(graph.tensors)
-        self._operators: list[Operator] = []
+        self._rewrite = SubGraphRewrite(graph)
+        self._tensors = self._rewrite.tensors
         self._converted: dict[tuple[int, ElementType], int] = {}
         self._types: dict[int, ElementType] = {}
 
@@ -148,13 +133,11 @@ class _SubGraphRewriter:
                 stays = self._is_float_entry and tensor.index in inputs
                 stored = self._assignment.stored_type((self._graph.index, tensor.index))
                 self._retype(tensor.index, FLOAT if stays else stored)
-        for op in self._graph.operators:
-            self._rewrite(op)
+        self._rewrite.apply(self._retyped)
         outputs = tuple(self._output(place, tensor) for place, tensor in enumerate(self._graph.outputs))
-        operators = tuple(replace(op, index=index) for index, op in enumerate(self._operators))
-        return replace(self._graph, tensors=tuple(self._tensors), operators=operators, outputs=outputs)
+        return replace(self._rewrite.result(), outputs=outputs)
 
-    def _is_variable_real(self, tensor: Tensor) -> bool:
+    def _is_variable_real(self, tensor: FileTensor) -> bool:
         return tensor.dtype is DType.FLOAT32 and tensor.data is None
 
     def _web(self, tensor: int) -> ElementType:
@@ -164,7 +147,8 @@ class _SubGraphRewriter:
         self._types[index] = element
         self._tensors[index] = with_element(self._tensors[index], element)
 
-    def _rewrite(self, op: Operator) -> None:
+    def _retyped(self, _: SubGraphRewrite, op: FileOperator) -> bool:
+        """Adds the operator in its form, with conversions."""
         form = self._assignment.forms.get((self._graph.index, op.index))
         runs = bindings(op)
         fusion = self._fusions.get(_body(op))
@@ -188,8 +172,9 @@ class _SubGraphRewriter:
             self._add(op, op.inputs, op.outputs)
         else:
             self._compute_in_float(op)
+        return True
 
-    def _compute(self, op: Operator, form: Form) -> None:
+    def _compute(self, op: FileOperator, form: Form) -> None:
         """An operator in integers: activations in the types that it wants, weights and bias as its own constants."""
         types = operand_types(self._assignment, self._graph, op, form)
         if traits_of(op.name).compares is not None:
@@ -201,26 +186,23 @@ class _SubGraphRewriter:
         own = self._constants.get((self._graph.index, op.index))
         if weights is not None:
             values = constant_values(self._graph.tensors[op.inputs[weights.weights]])
-            element = ElementType(DType.INT8, channel_quantization(op.name, values, weights))
+            element = ElementType(DType.INT8, weight_quantization(values, weights.axis))
             rounded = None if own is None else own.weights
             inputs[weights.weights] = self._constant(op.inputs[weights.weights], element, rounded)
         if bias is not None:
-            element = bias_type(op, self._graph, form, lambda side, place: types[side, place])
+            element = bias_type(op, self._graph, lambda side, place: types[side, place])
             inputs[bias] = self._bias(op.inputs[bias], element, own.bias_shift if own is not None else None)
         self._add_with_results(op, inputs, {p: types["output", p] for p in real_results(op, self._graph)})
 
-    def _fuse(self, op: Operator, fusion: Fusion) -> None:
+    def _fuse(self, op: FileOperator, fusion: Fusion) -> None:
         """The operator LSTM in place of a loop, and what follows from its last output."""
         layer, rows = fusion.layer, op.inputs[fusion.layer.rows]
         source, hidden = self._web(rows), self._web(op.outputs[layer.hidden])
-        assert source.quantization is not None
-        assert hidden.quantization is not None
         cells = len(layer.biases[0])
         sequence = self._shaped(self._operand(rows, source), (layer.steps, layer.batch, layer.weights[0].shape[1]))
-        quantizations = source.quantization, hidden.quantization
-        operands = lstm_operands(layer, *quantizations, fusion.cell_limit, fusion.keeps_state)
+        operands = lstm_operands(layer, source, hidden, fusion.cell_limit, fusion.keeps_state)
         inputs = [-1 if tensor is None else self._add_tensor(tensor) for tensor in operands]
-        kept = [self._add_tensor(tensor) for tensor in lstm_intermediates(hidden.quantization)]
+        kept = [self._add_tensor(tensor) for tensor in lstm_intermediates(hidden)]
         outputs = self._add_tensor(NewTensor("outputs", (layer.steps, layer.batch, cells), hidden, None), False)
         fused = replace(lstm_operator(), intermediates=tuple(kept))
         self._add(fused, [sequence, *inputs], [outputs])
@@ -235,18 +217,20 @@ class _SubGraphRewriter:
     def _last_row(self, outputs: int) -> int:
         """The last row of the outputs."""
         steps, batch, cells = self._tensors[outputs].shape
-        numbers = [np.array(values, np.int32) for values in ([steps - 1, 0, 0], [1, batch, cells])]
-        bounds = [self._add_tensor(integer_tensor(name, n)) for name, n in zip(("begin", "size"), numbers, strict=True)]
+        begin, size = (
+            self._rewrite.constant(name, numbers)
+            for name, numbers in (("begin", [steps - 1, 0, 0]), ("size", [1, batch, cells]))
+        )
         last = self._add_tensor(NewTensor("last", (1, batch, cells), self._types[outputs], None), False)
-        self._add(plain_operator("SLICE"), [outputs, *bounds], [last])
+        self._rewrite.cut(outputs, begin, size, last)
         return last
 
     def _become(self, tensor: int, result: int) -> None:
         """The result of the loop from a tensor of as many elements, in its shape and type."""
         if self._types[result] == self._types[tensor]:
-            self._add(plain_operator("RESHAPE"), [tensor, self._shape_of(result)], [result])
+            self._rewrite.reshape(tensor, result)
         else:
-            self._add_conversion(self._shaped(tensor, self._tensors[result].shape), result, self._types[result])
+            self._rewrite.convert(self._shaped(tensor, self._tensors[result].shape), result)
 
     def _shaped(self, tensor: int, shape: tuple[int, ...]) -> int:
         """The tensor in a shape of as many elements: itself if it has it."""
@@ -254,20 +238,17 @@ class _SubGraphRewriter:
             return tensor
         name = f"{self._tensors[tensor].name}_rows"
         result = self._add_tensor(NewTensor(name, shape, self._types[tensor], None), False)
-        self._add(plain_operator("RESHAPE"), [tensor, self._shape_of(result)], [result])
+        self._rewrite.reshape(tensor, result)
         return result
 
-    def _shape_of(self, tensor: int) -> int:
-        return self._add_tensor(integer_tensor("shape", np.array(self._tensors[tensor].shape, np.int32)))
-
     def _add_tensor(self, tensor: NewTensor, is_state: bool = True) -> int:
-        index, element = len(self._tensors), tensor.element
-        added = Tensor.added(index, tensor.name, element.dtype, tensor.shape, tensor.data, element.quantization)
-        self._tensors.append(replace(added, is_variable=is_state and tensor.is_state))
+        element, is_variable = tensor.element, is_state and tensor.is_state
+        added = FileTensor.added(0, tensor.name, element.dtype, tensor.shape, tensor.data, element.quantization)
+        index = self._rewrite.add_tensor(added, is_variable=is_variable)
         self._types[index] = element
         return index
 
-    def _compute_in_float(self, op: Operator) -> None:
+    def _compute_in_float(self, op: FileOperator) -> None:
         """An operator that stays as it is, between conversions where its webs are in integers."""
         inputs = list(op.inputs)
         for place, tensor in enumerate(op.inputs):
@@ -275,7 +256,7 @@ class _SubGraphRewriter:
                 inputs[place] = self._operand(tensor, FLOAT)
         self._add_with_results(op, inputs, dict.fromkeys(real_results(op, self._graph), FLOAT))
 
-    def _pass(self, op: Operator, callee: tuple[SubGraph, Sequence[int]]) -> None:
+    def _pass(self, op: FileOperator, callee: tuple[SubGraph, Sequence[int]]) -> None:
         """An operator that runs subgraphs: its operands get the types of their inputs."""
         graph, operands = callee
         inputs = list(op.inputs)
@@ -287,10 +268,13 @@ class _SubGraphRewriter:
                 inputs[place + offset] = self._operand(tensor, element)
         self._add(op, inputs, op.outputs)
 
-    def _convert_again(self, op: Operator) -> None:
+    def _convert_again(self, op: FileOperator) -> None:
         """A conversion that the file has, between what its operand and its result are now."""
         source, result = op.inputs[0], op.outputs[0]
-        self._add_conversion(source, result, self._types.get(result) or _type_of(self._tensors[result]))
+        self._rewrite.convert(source, result)
+        conversions = self._rewrite.operators
+        if source not in self._types and self._tensors[result].dtype is DType.FLOAT32:
+            conversions[-1] = replace(conversions[-1], version=1)  # of the file's own integers
 
     def _operand(self, tensor: int, element: ElementType) -> int:
         """The tensor in an element type: itself, or a converted copy."""
@@ -304,7 +288,7 @@ class _SubGraphRewriter:
             is_far = own == FLOAT and element.dtype is DType.INT32
             source = self._operand(tensor, self._web(tensor)) if is_far else tensor
             copy = self._new(tensor, element)
-            self._add_conversion(source, copy, element)
+            self._rewrite.convert(source, copy)
             self._converted[tensor, element] = copy
         return self._converted[tensor, element]
 
@@ -332,20 +316,13 @@ class _SubGraphRewriter:
 
     def _new(self, tensor: int, element: ElementType) -> int:
         """A tensor like another, in an element type."""
-        index = len(self._tensors)
-        original = self._graph.tensors[tensor]
-        name = f"{original.name}_{element.dtype.label}"
-        copy = replace(with_element(original, element), index=index, name=name, data=None, buffer=0, blocks=None)
-        self._tensors.append(replace(copy, is_variable=False))
+        copy = with_element(self._graph.tensors[tensor], element)
+        name = f"{copy.name}_{element.dtype.label}"
+        index = self._rewrite.add_tensor(copy, name=name, data=None, buffer=0, blocks=None, is_variable=False)
         self._types[index] = element
         return index
 
-    def _add_conversion(self, source: int, result: int, element_type: ElementType) -> None:
-        name = "DEQUANTIZE" if element_type.dtype.is_float else "QUANTIZE"
-        op = Operator(0, name, 1, (source,), (result,), options_with_defaults(name, {}), b"", ())
-        self._add(op, op.inputs, op.outputs)
-
-    def _add_with_results(self, op: Operator, inputs: Sequence[int], types: Mapping[int, ElementType]) -> None:
+    def _add_with_results(self, op: FileOperator, inputs: Sequence[int], types: Mapping[int, ElementType]) -> None:
         """Adds an operator whose results have these types by place, and after it what converts them to their webs'."""
         outputs = list(op.outputs)
         conversions = []
@@ -354,17 +331,18 @@ class _SubGraphRewriter:
             if self._types[tensor] != element:
                 outputs[place] = self._new(tensor, element)
                 self._converted[tensor, element] = outputs[place]
-                conversions.append((outputs[place], tensor, self._types[tensor]))
+                conversions.append((outputs[place], tensor))
         self._add(op, inputs, outputs)
         for conversion in conversions:
-            self._add_conversion(*conversion)
+            self._rewrite.convert(*conversion)
 
-    def _add(self, op: Operator, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        operands = [None if i < 0 else self._tensors[i] for i in inputs]
-        version = operator_version(op.name, operands, [self._tensors[i] for i in outputs], op.options)
-        is_same = tuple(inputs) == op.inputs and tuple(outputs) == op.outputs and op.name != "QUANTIZE"
-        kept = op.version if is_same and all(t not in self._types for t in inputs) else version
-        self._operators.append(replace(op, inputs=tuple(inputs), outputs=tuple(outputs), version=kept))
+    def _add(self, op: FileOperator, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Adds an operator with these tensors; where they are as before, in its own version."""
+        versioned = self._rewrite.versioned(op, inputs=tuple(inputs), outputs=tuple(outputs))
+        is_same = (versioned.inputs, versioned.outputs) == (op.inputs, op.outputs) and self._types.keys().isdisjoint(
+            inputs
+        )
+        self._rewrite.operators.append(replace(versioned, version=op.version) if is_same else versioned)
 
     def _output(self, place: int, tensor: int) -> int:
         """Tensor for an output: in the type that callers expect, under the name that the file has."""
@@ -381,8 +359,3 @@ class _SubGraphRewriter:
             self._tensors[result] = replace(self._tensors[result], name=original.name)
             self._tensors[tensor] = replace(inner, name=f"{original.name}_{self._types[tensor].dtype.label}")
         return result
-
-
-def _type_of(tensor: Tensor) -> ElementType:
-    assert tensor.dtype is not None
-    return ElementType(tensor.dtype, tensor.quantization)

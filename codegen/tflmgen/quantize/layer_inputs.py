@@ -15,9 +15,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, Tensor, TensorKey, constant_values
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey, WeightOperands, constant_values
+from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.integer_forms import WeightOperands, bias_operand, weight_operands
+from tflmgen.quantize.integer_forms import bias_operand, weight_operands
 from tflmgen.quantize.value_sources import origins, value_sources
 
 Array = NDArray[Any]
@@ -33,7 +35,7 @@ _ROWS_PER_PRODUCT, _FEWEST_ROWS = 32, 4096
 
 
 @dataclass(slots=True, eq=False)
-class Layer:
+class MeasuredLayer:
     """Operators with the same constant weights.
 
     is_depthwise  whether each output depends on one channel of the input
@@ -101,7 +103,7 @@ class LayerWatcher:
         sources = value_sources(model)
         written = {(graph.index, i) for graph in model.subgraphs for op in graph.operators for i in op.outputs}
         entries = {(graph.index, i) for graph in model.subgraphs for i in graph.inputs}
-        self._readers: dict[TensorKey, list[tuple[Layer, OperatorKey]]] = {}
+        self._readers: dict[TensorKey, list[tuple[MeasuredLayer, OperatorKey]]] = {}
         for layer in self.layers:
             for key in layer.operators:
                 tensor = (key[0], _operator(model, key).inputs[layer.places.source])
@@ -129,15 +131,15 @@ class LayerWatcher:
         del event, operator
 
 
-def _actual_shape(tensor: Tensor, value: Array) -> tuple[int, ...]:
+def _actual_shape(tensor: FileTensor, value: Array) -> tuple[int, ...]:
     """The shape of a tensor whose value is `value`, where only dynamic dimensions differ from those of the file."""
     dims = tensor.shape_signature or tensor.shape
     fits = len(dims) == value.ndim and all(dim in (-1, size) for dim, size in zip(dims, value.shape, strict=True))
     return value.shape if fits else tensor.shape
 
 
-def _layers(model: Model) -> tuple[Layer, ...]:
-    by_weights: dict[tuple[str, tuple[int, ...], bytes], Layer] = {}
+def _layers(model: Model) -> tuple[MeasuredLayer, ...]:
+    by_weights: dict[tuple[str, tuple[int, ...], bytes], MeasuredLayer] = {}
     for graph, op, places in weighted_operators(model):
         tensor = graph.tensors[op.inputs[places.weights]]
         layer = _layer(op, graph, places)
@@ -150,7 +152,7 @@ def _layers(model: Model) -> tuple[Layer, ...]:
     return tuple(by_weights.values())
 
 
-def weighted_operators(model: Model) -> Iterable[tuple[SubGraph, Operator, WeightOperands]]:
+def weighted_operators(model: Model) -> Iterable[tuple[SubGraph, FileOperator, WeightOperands]]:
     """Operators whose weights are constants."""
     for graph in model.subgraphs:
         for op in graph.operators:
@@ -159,7 +161,7 @@ def weighted_operators(model: Model) -> Iterable[tuple[SubGraph, Operator, Weigh
                 yield graph, op, places
 
 
-def _layer(op: Operator, graph: SubGraph, places: WeightOperands) -> Layer | None:
+def _layer(op: FileOperator, graph: SubGraph, places: WeightOperands) -> MeasuredLayer | None:
     """A layer without measurements; None for transposed and grouped convolutions, and weights that are no numbers."""
     weights = constant_values(graph.tensors[op.inputs[places.weights]]).astype(np.float64)
     source = graph.tensors[op.inputs[places.source]].shape
@@ -174,18 +176,18 @@ def _layer(op: Operator, graph: SubGraph, places: WeightOperands) -> Layer | Non
         flat = weights.reshape(len(weights), -1)
         if traits.window is not None and weights.shape[3] != source[-1]:
             return None
-    layer = Layer(is_depthwise, places, weights.shape, flat, groups)
+    layer = MeasuredLayer(is_depthwise, places, weights.shape, flat, groups)
     layer.sums = np.zeros((groups, flat.shape[1]))
     if flat.shape[1] <= MAX_PRODUCTS:
         layer.products = np.zeros((groups, flat.shape[1], flat.shape[1]))
     return layer
 
 
-def _operator(model: Model, key: OperatorKey) -> Operator:
+def _operator(model: Model, key: OperatorKey) -> FileOperator:
     return next(op for op in model.subgraphs[key[0]].operators if op.index == key[1])
 
 
-def input_rows(op: Operator, layer: Layer, value: Array) -> Array:
+def input_rows(op: FileOperator, layer: MeasuredLayer, value: Array) -> Array:
     """Rows [count, groups, products] of what the weights are multiplied with, at most _ROWS_AT_ONCE."""
     if traits_of(op.name).window is None:
         rows = value.reshape(-1, 1, layer.weights.shape[1])

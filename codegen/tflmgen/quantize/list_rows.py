@@ -4,31 +4,111 @@ It has no int16 kernel of GATHER: between conversions to float, each iteration w
 run a STRIDED_SLICE of five dimensions, which a step of a sequence of images is, or one whose bounds a loop counts. Of a
 store, the converter makes a CONCATENATION of two SLICEs whose lengths are known at run time only; TFLite Micro plans
 its arena before it runs, and takes such a length for 1.
+
+Lists that loops and branches keep get the shapes of the operands that they come from where the file leaves them open:
+storing a row keeps the length, and so do handing the list on and computing with each element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.frontend import (
-    Model,
-    Operator,
-    RowStore,
-    SubGraph,
-    Tensor,
-    constant_cut,
+from tflmgen.frontend import RowStore, TensorKey, constant_cut, row_stores
+from tflmgen.frontend.model_graph import (
+    Binding,
+    SubGraphRewrite,
+    TensorUses,
+    bindings,
     constant_values,
-    row_stores,
-    unread_after,
-    without_unused,
+    is_loop,
+    rewrite_subgraph,
+    with_subgraphs,
 )
+from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.graph_writer import GraphWriter
 from tflmgen.quantize.integer_forms import picks_a_row
-from tflmgen.quantize.list_lengths import with_list_shapes
 from tflmgen.quantize.loop_counters import Bounds, counter_bounds, index_bounds, integer_step
+
+Shape = tuple[int, ...]
+
+
+def with_list_shapes(model: Model) -> Model:
+    """The Model with the shapes of lists that come from outside of loops and branches; itself where none is open."""
+    lists = _Lists(model)
+    graphs = [list(graph.tensors) for graph in model.subgraphs]
+    while True:
+        known = {key: shape for key, shape in lists.shapes(graphs) if _is_open(graphs[key[0]][key[1]])}
+        if not known:
+            break
+        for (graph, place), shape in known.items():
+            graphs[graph][place] = replace(graphs[graph][place], shape=shape, shape_signature=None)
+    subgraphs = tuple(replace(g, tensors=tuple(t)) for g, t in zip(model.subgraphs, graphs, strict=True))
+    return model if subgraphs == model.subgraphs else replace(model, subgraphs=subgraphs)
+
+
+def _is_open(tensor: FileTensor) -> bool:
+    """Whether the file leaves a dimension open; not so of a tensor whose rank it leaves open, too."""
+    return -1 in (tensor.shape_signature or ())
+
+
+class _Lists:
+    """Origins of lists, in a model whose operators stay as they are."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._users = Counter(b.subgraph for g in model.subgraphs for op in g.operators for b in bindings(op))
+        self._stores = [row_stores(graph) for graph in model.subgraphs]
+        self._producers = [TensorUses.of(graph).producers for graph in model.subgraphs]
+
+    def shapes(self, graphs: list[list[FileTensor]]) -> Iterator[tuple[TensorKey, Shape]]:
+        """Shapes that follow from those of the tensors of each subgraph."""
+        for graph in self._model.subgraphs:
+            tensors = graphs[graph.index]
+            for tensor in tensors:
+                source = tensors[self._source(graph.index, tensor.index)]
+                if _is_open(tensor) and not _is_open(source):
+                    yield (graph.index, tensor.index), source.shape
+            for op in graph.operators:
+                for key, operand in self._entered(op):
+                    if not _is_open(tensors[operand]):
+                        yield key, tensors[operand].shape
+
+    def _entered(self, op: FileOperator) -> Iterator[tuple[TensorKey, int]]:
+        """Inputs of the subgraphs that an operator alone runs, with the operands that they have in every iteration."""
+        bound = bindings(op)
+        for binding in bound:
+            inputs = self._model.subgraphs[binding.subgraph].inputs
+            if self._users[binding.subgraph] == 1:
+                for place, (tensor, operand) in enumerate(zip(inputs, binding.operands, strict=True)):
+                    if not is_loop(op) or self._kept(bound[-1], place) == place:
+                        yield (binding.subgraph, tensor), operand
+
+    def _source(self, graph: int, tensor: int) -> int:
+        """The tensor of the same subgraph that has the shape of this one, as a list before rows were stored in it."""
+        while (op := self._producers[graph].get(tensor)) is not None:
+            store, bound = self._stores[graph].get(op.index), [b for b in bindings(op) if b.results]
+            place = op.outputs.index(tensor)
+            kept = {self._kept(binding, place) for binding in bound}
+            operand = kept.pop() if len(kept) == 1 else None
+            if store is not None:
+                tensor = store.list
+            elif traits_of(op.name).elementwise and len(op.inputs) == 1:
+                tensor = op.inputs[0]
+            elif operand is not None and (operand == place or not is_loop(op)):
+                tensor = bound[0].operands[operand]
+            else:
+                break
+        return tensor
+
+    def _kept(self, binding: Binding, place: int) -> int | None:
+        """The input of a subgraph, by its place, whose shape the output at `place` has; None if no input's."""
+        graph = self._model.subgraphs[binding.subgraph]
+        source = self._source(graph.index, graph.outputs[place])
+        return graph.inputs.index(source) if source in graph.inputs else None
+
 
 _STORED = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32)
 """Types that TFLite Micro has kernels of DYNAMIC_UPDATE_SLICE for."""
@@ -45,12 +125,28 @@ def with_row_operators(model: Model) -> Model:
 
     SLICE stands for each GATHER in int16 that picks one row, each STRIDED_SLICE of five dimensions with constant bounds
     and steps of 1, and each whose place along one dimension a loop counts and never leaves the list. Stores in lists of
-    unknown length stay as they are; not so those whose length the operand of a loop tells (`list_lengths`).
+    unknown length stay as they are; not so those whose length the operand of a loop tells.
     """
     model = with_list_shapes(model)
     counters = counter_bounds(model)
-    graphs = tuple(_RowWriter(graph, counters.get(graph.index, {})).run() for graph in model.subgraphs)
-    return model if graphs == model.subgraphs else without_unused(replace(model, subgraphs=graphs))
+    return with_subgraphs(model, [_with_rows(graph, counters.get(graph.index, {})) for graph in model.subgraphs])
+
+
+def _with_rows(graph: SubGraph, counters: Mapping[int, Bounds]) -> SubGraph:
+    stores = _stores(graph)
+
+    def by_row_operators(rewrite: SubGraphRewrite, op: FileOperator) -> bool:
+        pick, cut, store = _gathered(op, graph) or _moving(op, graph, counters), _cut(op, graph), stores.get(op.index)
+        if pick is not None:
+            _add_slice(rewrite, op, _begin(rewrite, pick.index, pick.axis, len(pick.sizes)), pick.sizes)
+        elif cut is not None:
+            begin = rewrite.constant("begin", [places.start for places in cut])
+            _add_slice(rewrite, op, begin, tuple(len(places) for places in cut))
+        elif store is not None:
+            _add_store(rewrite, op, store)
+        return (pick, cut, store) != (None, None, None)
+
+    return rewrite_subgraph(graph, by_row_operators)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +158,7 @@ class _Pick:
     sizes: tuple[int, ...]
 
 
-def _picks(graph: SubGraph, counters: Mapping[int, Bounds]) -> dict[int, _Pick]:
-    """Picks, by operator index, that become SLICE with a begin computed at run time."""
-    picks = {op.index: _gathered(op, graph) or _moving(op, graph, counters) for op in graph.operators}
-    return {index: pick for index, pick in picks.items() if pick is not None}
-
-
-def _gathered(op: Operator, graph: SubGraph) -> _Pick | None:
+def _gathered(op: FileOperator, graph: SubGraph) -> _Pick | None:
     if op.name != "GATHER" or graph.tensors[op.inputs[0]].dtype is not DType.INT16 or not picks_a_row(op, graph):
         return None
     shape = graph.tensors[op.inputs[0]].shape
@@ -76,7 +166,7 @@ def _gathered(op: Operator, graph: SubGraph) -> _Pick | None:
     return _Pick(op.inputs[1], axis, tuple(1 if place == axis else dim for place, dim in enumerate(shape)))
 
 
-def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _Pick | None:
+def _moving(op: FileOperator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _Pick | None:
     """The pick of a STRIDED_SLICE at a place that a loop counts; None where the place may lie outside of the tensor.
 
     There STRIDED_SLICE counts from the end, and TFLite Micro's SLICE reads what is beside the tensor.
@@ -94,7 +184,7 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
         return None
     begins, shrinks = (int(options.get(f"{name}_mask", 0)) for name in ("begin", "shrink_axis"))
     picked = [(axis, element) for axis, element in enumerate(elements) if not begins >> axis & 1]
-    moving = [(axis, element) for axis, element in picked if isinstance(element, Tensor)]
+    moving = [(axis, element) for axis, element in picked if isinstance(element, FileTensor)]
     if begins & shrinks or len(moving) != 1 or any(element != 0 for _, element in picked if isinstance(element, int)):
         return None
     rank = len(rows.shape)
@@ -112,14 +202,15 @@ def _moving(op: Operator, graph: SubGraph, counters: Mapping[int, Bounds]) -> _P
     return _Pick(place.index, axis, tuple(sizes.values())) if place.dtype is DType.INT32 else None
 
 
-def _length(graph: SubGraph, begin: Tensor, ends: Sequence[int | Tensor] | None, axis: int) -> int | None:
-    """How many places lie between a begin and an end, such as those of x[t:t+1]; None if the end adds no constant."""
+def _length(graph: SubGraph, begin: FileTensor, ends: Sequence[int | FileTensor] | None, axis: int) -> int | None:
+    """Number of places between a begin and an end, such as those of x[t:t+1]; None if the end adds no constant."""
     end = ends[axis] if ends is not None and axis < len(ends) else None
-    producers = {tensor: op for op in graph.operators for tensor in op.outputs}
-    return integer_step(graph, producers.get(end.index), begin.index) if isinstance(end, Tensor) else None
+    if not isinstance(end, FileTensor):
+        return None
+    return integer_step(graph, TensorUses.of(graph).producers.get(end.index), begin.index)
 
 
-def _elements(graph: SubGraph, vector: int) -> list[int | Tensor] | None:
+def _elements(graph: SubGraph, vector: int) -> list[int | FileTensor] | None:
     """The elements of a vector of integers, each a constant or the tensor that has it at run time; None if unknown."""
     tensor = graph.tensors[vector]
     if tensor.data is not None:
@@ -133,14 +224,9 @@ def _elements(graph: SubGraph, vector: int) -> list[int | Tensor] | None:
     return _elements(graph, op.inputs[0]) if op is not None and traits_of(op.name).view else [tensor]
 
 
-def _cuts(graph: SubGraph) -> dict[int, tuple[range, ...]]:
-    """Ranges along each dimension, by operator index, of the STRIDED_SLICEs that become SLICE."""
-    cuts = {op.index: _cut(op, graph) for op in graph.operators if op.name == "STRIDED_SLICE"}
-    return {index: cut for index, cut in cuts.items() if cut is not None}
-
-
-def _cut(op: Operator, graph: SubGraph) -> tuple[range, ...] | None:
-    cut = constant_cut(op, graph)
+def _cut(op: FileOperator, graph: SubGraph) -> tuple[range, ...] | None:
+    """Ranges along each dimension of a STRIDED_SLICE that becomes SLICE."""
+    cut = constant_cut(op, graph) if op.name == "STRIDED_SLICE" else None
     if cut is None or not _MAX_STRIDED < len(cut) <= _MAX_SLICED or any(places.step != 1 for places in cut):
         return None
     return cut
@@ -158,64 +244,33 @@ def _stores(graph: SubGraph) -> dict[int, RowStore]:
     return {index: store for index, store in row_stores(graph).items() if fits(store)}
 
 
-@dataclass(slots=True)
-class _RowWriter(GraphWriter):
-    """A subgraph whose rows are picked and stored by other operators."""
+def _add_slice(rewrite: SubGraphRewrite, op: FileOperator, begin: int, shape: tuple[int, ...]) -> None:
+    """SLICE, and RESHAPE to the shape that the result of `op` has."""
+    result = replace(rewrite.tensors[op.outputs[0]], shape_signature=None)
+    rewrite.tensors[result.index] = result
+    row = result.index if shape == result.shape else rewrite.like(result.index, "row", shape)
+    rewrite.cut(op.inputs[0], begin, rewrite.constant("size", shape), row)
+    if row != result.index:
+        rewrite.reshape(row, result.index)
 
-    counters: Mapping[int, Bounds]
 
-    def run(self) -> SubGraph:
-        picks, cuts, stores = _picks(self.graph, self.counters), _cuts(self.graph), _stores(self.graph)
-        if not picks and not cuts and not stores:
-            return self.graph
-        reads: dict[int, Sequence[int]] = {index: store.reads for index, store in stores.items()}
-        reads |= {index: (self.graph.operators[index].inputs[0], pick.index) for index, pick in picks.items()}
-        unused = unread_after(self.graph, reads)
-        for op in self.graph.operators:
-            if op.index in picks:
-                pick = picks[op.index]
-                self._slice(op, self._begin(pick.index, pick.axis, len(pick.sizes)), pick.sizes)
-            elif op.index in cuts:
-                begin = self.constant("begin", tuple(places.start for places in cuts[op.index]))
-                self._slice(op, begin, tuple(len(places) for places in cuts[op.index]))
-            elif op.index in stores:
-                self._store(op, stores[op.index])
-            elif op.index not in unused:
-                self.operators.append(op)
-        return self.finished()
+def _add_store(rewrite: SubGraphRewrite, op: FileOperator, store: RowStore) -> None:
+    """DYNAMIC_UPDATE_SLICE. An index outside of the list, which the SLICEs would refuse, it moves into the list."""
+    result, shape = op.outputs[0], rewrite.tensors[store.list].shape
+    rewrite.tensors[result] = replace(rewrite.tensors[result], shape=shape, shape_signature=None)
+    begin = _begin(rewrite, store.index, 0, len(shape))
+    rewrite.add("DYNAMIC_UPDATE_SLICE", [store.list, store.row, begin], [result])
 
-    def _slice(self, op: Operator, begin: int, shape: tuple[int, ...]) -> None:
-        """SLICE, and RESHAPE to the shape that the result of `op` has."""
-        result = replace(self.tensors[op.outputs[0]], shape_signature=None)
-        self.tensors[result.index] = result
-        row = result.index if shape == result.shape else self.like(result, "row", shape)
-        self.add("SLICE", [op.inputs[0], begin, self.constant("size", shape)], row)
-        if row != result.index:
-            self.add("RESHAPE", [row, self.constant("shape", result.shape)], result.index)
 
-    def _store(self, op: Operator, store: RowStore) -> None:
-        """DYNAMIC_UPDATE_SLICE. An index outside of the list, which the SLICEs would refuse, it moves into the list."""
-        result, rows = op.outputs[0], self.tensors[store.list]
-        self.tensors[result] = replace(self.tensors[result], shape=rows.shape, shape_signature=None)
-        begin = self._begin(store.index, 0, len(rows.shape))
-        self.add("DYNAMIC_UPDATE_SLICE", [store.list, store.row, begin], result)
-
-    def _begin(self, index: int, axis: int, rank: int) -> int:
-        """The vector [0.., index, 0..] with the index at an axis."""
-        vector = self._vector(self.tensors[index])
-        if rank == 1:
-            return vector
-        begin = self.like(self.tensors[vector], "begin", (rank,), DType.INT32)
-        self.add("CONCATENATION", [*self._zeros(axis), vector, *self._zeros(rank - axis - 1)], begin)
-        return begin
-
-    def _vector(self, index: Tensor) -> int:
-        """The tensor of a scalar index, or of a vector of one, as a vector."""
-        if index.shape == (1,):
-            return index.index
-        vector = self.like(index, "vector", (1,))
-        self.add("RESHAPE", [index.index, self.constant("one", (1,))], vector)
+def _begin(rewrite: SubGraphRewrite, index: int, axis: int, rank: int) -> int:
+    """The vector [0.., index, 0..] with the index, a scalar or a vector of one, at an axis."""
+    vector = index
+    if rewrite.tensors[index].shape != (1,):
+        vector = rewrite.like(index, "vector", (1,))
+        rewrite.add("RESHAPE", [index, rewrite.constant("one", (1,))], [vector])
+    if rank == 1:
         return vector
-
-    def _zeros(self, count: int) -> list[int]:
-        return [self.constant("zeros", (0,) * count)] if count else []
+    begin = rewrite.like(vector, "begin", (rank,), DType.INT32)
+    before, after = ([rewrite.constant("zeros", (0,) * count)] if count else [] for count in (axis, rank - axis - 1))
+    rewrite.add("CONCATENATION", [*before, vector, *after], [begin])
+    return begin

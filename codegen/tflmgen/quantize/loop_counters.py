@@ -5,21 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import add, mul, sub
 
-from tflmgen.frontend import (
-    Counter,
-    Model,
-    Operator,
-    SubGraph,
-    Tensor,
-    bindings,
-    constant_values,
-    first_failure,
-    fused_activation,
-    is_loop,
-)
+from tflmgen.frontend import Counter, first_failure
+from tflmgen.frontend.model_graph import TensorUses, bindings, constant_values, fused_activation, is_loop
+from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import DType
-from tflmgen.kernels import Comparison, traits_of
+from tflmgen.kernels import Comparison, Connective, traits_of
 
 Bounds = tuple[int, int]
 """Least and greatest value."""
@@ -28,11 +20,11 @@ _BITS = {DType.INT32: 32, DType.INT64: 64}
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class CountedLoop:
     """A WHILE of `graph`, with the subgraphs that it runs."""
 
     graph: SubGraph
-    op: Operator
+    op: FileOperator
     condition: SubGraph
     body: SubGraph
 
@@ -48,7 +40,7 @@ class Loop:
         return single_integer(constant)
 
 
-def single_integer(tensor: Tensor) -> int | None:
+def single_integer(tensor: FileTensor) -> int | None:
     """The value of a constant with one integer; None for any other tensor."""
     if tensor.data is None or tensor.dtype not in _BITS or math.prod(tensor.shape) != 1:
         return None
@@ -67,11 +59,11 @@ def counter_bounds(model: Model) -> Mapping[int, Mapping[int, Bounds]]:
     for graph, op in sites:
         if is_loop(op) and uses.count(bindings(op)[1].subgraph) == 1:
             condition, body = (model.subgraphs[binding.subgraph] for binding in bindings(op))
-            known[body.index] = dict(_bounded(Loop(graph, op, condition, body)))
+            known[body.index] = dict(_bounded(CountedLoop(graph, op, condition, body)))
     return known
 
 
-def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
+def _bounded(loop: CountedLoop) -> Iterator[tuple[int, Bounds]]:
     counters = _counters(loop)
     trips = _max_trips(loop, counters, loop.condition.outputs[0])
     for place, counter in counters.items() if trips else ():
@@ -80,9 +72,9 @@ def _bounded(loop: Loop) -> Iterator[tuple[int, Bounds]]:
             yield loop.body.inputs[place], (min(ends), max(ends))
 
 
-def _counters(loop: Loop) -> dict[int, Counter]:
+def _counters(loop: CountedLoop) -> dict[int, Counter]:
     """The counters of a loop, by their position among its variables: first value, step and bits."""
-    producers = {tensor: op for op in loop.body.operators for tensor in op.outputs}
+    producers = TensorUses.of(loop.body).producers
     counters = {}
     for place, (variable, following) in enumerate(zip(loop.body.inputs, loop.body.outputs, strict=True)):
         start = loop.graph.tensors[loop.op.inputs[place]]
@@ -92,23 +84,24 @@ def _counters(loop: Loop) -> dict[int, Counter]:
     return counters
 
 
-def integer_step(body: SubGraph, op: Operator | None, variable: int) -> int | None:
+def integer_step(body: SubGraph, op: FileOperator | None, variable: int) -> int | None:
     """The constant that an operator adds to a variable of a body; None where it is no such sum."""
-    if op is None or op.name not in ("ADD", "SUB") or fused_activation(op):
+    sign = 0 if op is None else traits_of(op.name).adds
+    if op is None or not sign or fused_activation(op):
         return None
     left, right = op.inputs
     if left == variable:
         step = single_integer(body.tensors[right])
-        return step if step is None or op.name == "ADD" else -step
-    return single_integer(body.tensors[left]) if right == variable and op.name == "ADD" else None
+        return None if step is None else sign * step
+    return single_integer(body.tensors[left]) if right == variable and sign > 0 else None
 
 
-def _max_trips(loop: Loop, counters: Mapping[int, Counter], tensor: int) -> int | None:
+def _max_trips(loop: CountedLoop, counters: Mapping[int, Counter], tensor: int) -> int | None:
     """An upper bound of the iterations before a tensor of the condition is false; None if unknown."""
     op = next((op for op in loop.condition.operators if tensor in op.outputs), None)
     if op is None:
         return None
-    if op.name == "LOGICAL_AND":
+    if traits_of(op.name).connective is Connective.AND:
         bounds = (_max_trips(loop, counters, operand) for operand in op.inputs)
         return min((bound for bound in bounds if bound is not None), default=None)
     comparison = traits_of(op.name).compares
@@ -128,12 +121,11 @@ def _max_trips(loop: Loop, counters: Mapping[int, Counter], tensor: int) -> int 
 
 def index_bounds(graph: SubGraph, counters: Mapping[int, Bounds], tensor: int) -> Bounds | None:
     """Bounds of a single integer that a body computes from its counters by sums, differences and products."""
-    producers = {output: op for op in graph.operators for output in op.outputs}
-    return _index_bounds(graph, producers, dict(counters), tensor)
+    return _index_bounds(graph, TensorUses.of(graph).producers, dict(counters), tensor)
 
 
 def _index_bounds(
-    graph: SubGraph, producers: Mapping[int, Operator], known: dict[int, Bounds | None], tensor: int
+    graph: SubGraph, producers: Mapping[int, FileOperator], known: dict[int, Bounds | None], tensor: int
 ) -> Bounds | None:
     if tensor not in known:
         known[tensor] = _computed(graph, producers, known, tensor)
@@ -141,14 +133,14 @@ def _index_bounds(
 
 
 def _computed(
-    graph: SubGraph, producers: Mapping[int, Operator], known: dict[int, Bounds | None], tensor: int
+    graph: SubGraph, producers: Mapping[int, FileOperator], known: dict[int, Bounds | None], tensor: int
 ) -> Bounds | None:
     value, op = single_integer(graph.tensors[tensor]), producers.get(tensor)
     if value is not None or op is None:
         return None if value is None else (value, value)
     if traits_of(op.name).view:
         return _index_bounds(graph, producers, known, op.inputs[0])
-    combine, bits = _CORNERS.get(op.name), _BITS.get(graph.tensors[tensor].dtype or DType.BOOL)
+    combine, bits = _combination(op.name), _BITS.get(graph.tensors[tensor].dtype or DType.BOOL)
     if combine is None or bits is None or fused_activation(op):
         return None
     first, second = (_index_bounds(graph, producers, known, operand) for operand in op.inputs)
@@ -159,11 +151,11 @@ def _computed(
     return (min(corners), max(corners)) if fits else None
 
 
-_CORNERS: Mapping[str, Callable[[int, int], int]] = {
-    "ADD": lambda x, y: x + y,
-    "SUB": lambda x, y: x - y,
-    "MUL": lambda x, y: x * y,
-    "MINIMUM": min,
-    "MAXIMUM": max,
-}
-"""Functions whose least and greatest result are those of their operands' least and greatest values."""
+def _combination(name: str) -> Callable[[int, int], int] | None:
+    """A function whose least and greatest result are those of its operands' least and greatest values."""
+    traits = traits_of(name)
+    if traits.adds:
+        return add if traits.adds > 0 else sub
+    if traits.extreme:
+        return max if traits.extreme > 0 else min
+    return mul if traits.multiplies == 1 else None

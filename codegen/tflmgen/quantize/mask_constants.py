@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.frontend import Model, SubGraph, Tensor, TensorKey, constant_values, contents
-from tflmgen.ir import DType
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import constant_values
+from tflmgen.frontend.tflite import FileTensor, Model, SubGraph
+from tflmgen.ir import DType, contents
 from tflmgen.kernels import traits_of
+from tflmgen.quantize.element_types import Range
 from tflmgen.quantize.integer_forms import Array
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
-from tflmgen.quantize.value_ranges import Range
 
 _LEAST_RATIO = 512
 """Masks are this many times the other values at least: with them int8 has less than a step for the others."""
@@ -60,7 +62,7 @@ def with_bounded_masks(model: Model, calibration: Calibration, is_mask: Callable
 
 
 def _reach(masked: Mapping[TensorKey, _Masked]) -> float:
-    """What is beyond all scores by a margin."""
+    """Magnitude that is beyond all scores by a margin."""
     return max(part.high - part.low for part in masked.values()) + _MARGIN
 
 
@@ -115,5 +117,5 @@ def _constants(graph: SubGraph) -> Iterator[int]:
                     yield index
 
 
-def _clipped(tensor: Tensor, values: Array, reach: float) -> Tensor:
+def _clipped(tensor: FileTensor, values: Array, reach: float) -> FileTensor:
     return replace(tensor, data=contents(np.clip(values, -reach, reach).astype(np.float32), DType.FLOAT32))

@@ -8,29 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
-from tflmgen.frontend import (
-    LstmLoop,
-    Model,
-    OperatorKey,
-    TensorKey,
-    bindings,
-    find_lstm_loops,
-    is_loop,
-    parse_model,
-    read_model,
-    without_operators,
-    write_model,
-)
+from tflmgen.frontend import LstmLoop, TensorKey, find_lstm_loops, without_operators
+from tflmgen.frontend.model_graph import OperatorKey, bindings, is_loop, rewrite_model, with_own_buffers
+from tflmgen.frontend.tflite import Model, parse_model, read_model, without_unused, write_model
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.carried_inputs import carry_inputs
-from tflmgen.quantize.float_simplification import simplify, with_own_buffers
+from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MAX_CELL
-from tflmgen.quantize.idle_clips import without_idle_clips
-from tflmgen.quantize.idle_webs import without_idle_webs
-from tflmgen.quantize.integer_choices import with_integer_choices
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
+from tflmgen.quantize.integer_rules import choice_by_products, without_idle_clip
 from tflmgen.quantize.list_rows import with_row_operators
+from tflmgen.quantize.move_only_webs import without_move_only_webs
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_types import Assignment, RangeChoice, TypeSolver, whole_range
 from tflmgen.quantize.weight_rounding import LayerConstants
@@ -115,13 +104,14 @@ def quantize_model(source: Model, calibration: Calibration, choice: Quantization
     settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact, choice.margins
     assignment = TypeSolver(source, calibration, *settings).solve()
     if choice.float_io:
-        assignment = carry_inputs(source, without_idle_webs(source, assignment))
+        assignment = carry_inputs(source, without_move_only_webs(source, assignment))
     outcomes = _fusions(source, assignment, calibration, choice)
     fusions = {body: fusion for body, fusion in outcomes.items() if isinstance(fusion, Fusion)}
     unfused = {body: reason for body, reason in outcomes.items() if isinstance(reason, str)}
     replaced = frozenset[OperatorKey]().union(*(fusion.layer.replaced for fusion in fusions.values()))
     rewritten = rewrite(without_operators(source, replaced), assignment, choice.float_io, fusions, choice.constants)
-    final = with_integer_choices(with_row_operators(without_idle_clips(rewritten.model)))
+    with_rows = with_row_operators(rewrite_model(rewritten.model, without_idle_clip))
+    final = without_unused(rewrite_model(with_rows, choice_by_products))
     data = write_model(replace(with_own_buffers(final), description=QUANTIZED))
     inside = Counter(name for graph, name in rewritten.conversions if graph in assignment.webs.called)
     parsed = parse_model(data, source.name)

@@ -1,4 +1,4 @@
-"""Which tensor of the file each output of a step of the Program is, for builds that show intermediate values."""
+"""Tensors of the file as outputs of steps of the Program, for builds that show intermediate values."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ MARKS = {
 """Output number that marks a decision of control flow -> its word."""
 
 
-class Part(Enum):
-    """What an output of a step tells of a tensor. A tensor with dynamic dimensions has three parts, in this order.
+class ShownPart(Enum):
+    """Part of a tensor that an output of a step shows. One with dynamic dimensions has three, in this order.
 
     VALUE   all of a tensor without dynamic dimensions
     MEMORY  a tensor in its largest shape; elements that are not in use are no values of the model
@@ -52,13 +52,13 @@ class Part(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShownTensor:
-    """One output of a step: the file's tensor, its element type and largest shape in memory, and what is shown of
+    """An output of a step: the file's tensor, its element type and largest shape in memory, and what is shown of
     it."""
 
     tensor: TensorKey
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
-    part: Part = Part.VALUE
+    part: ShownPart = ShownPart.VALUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def observed_steps(program: Program, observed: ObservedModule) -> dict[int, Obse
 
 
 def _with_views(instructions: Sequence[Instruction], observed: ObservedModule) -> ObservedModule:
-    """The same, where what the importer added and a tensor is a view of stands for the tensor: a step writes that."""
+    """Tensors by value, with those added by the importer that a tensor is a view of: a step writes these."""
     tensors, ends, shapes = dict(observed.tensors), dict(observed.ends), dict(observed.shapes)
     for rename in reversed([i for i in instructions if isinstance(i, Rename)]):
         view, source = rename.value.value, rename.source.value
@@ -104,13 +104,13 @@ def _step(origin: Origin, outputs: tuple[Access, ...], observed: ObservedModule)
 def _shown(value: Value, observed: ObservedModule) -> ShownTensor | None:
     """The tensor of the file that a value is, or tells a part of; None for other values that the importer added."""
     if value in observed.shapes:
-        return _part(observed.shapes[value], observed, Part.SHAPE)
+        return _part(observed.shapes[value], observed, ShownPart.SHAPE)
     if value in observed.ends:
-        return _part(observed.ends[value], observed, Part.END)
+        return _part(observed.ends[value], observed, ShownPart.END)
     if value not in observed.tensors or value.type.dtype is DType.INT4:
         return None
-    return _part(value, observed, Part.MEMORY if value in observed.shapes.values() else Part.VALUE)
+    return _part(value, observed, ShownPart.MEMORY if value in observed.shapes.values() else ShownPart.VALUE)
 
 
-def _part(value: Value, observed: ObservedModule, part: Part) -> ShownTensor:
+def _part(value: Value, observed: ObservedModule, part: ShownPart) -> ShownTensor:
     return ShownTensor(observed.tensors[value], value.type.dtype.numpy, value.type.max_shape, part)

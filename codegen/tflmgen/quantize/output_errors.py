@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Signature
+from tflmgen.ir import EntryPoint
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -75,7 +75,7 @@ class OutputError:
     is_integer: bool = False
 
 
-def output_error(signature: Signature, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
+def output_error(signature: EntryPoint, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
     """Error of an output from its expected and actual value in each set."""
     noise = signal = largest = 0.0
     is_integer = signature.outputs[place].type.quantization is None and pairs[0][0].dtype.kind in "iub"

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 class RangeMethod(str, Enum):
-    """How the range that the integers cover follows from the values."""
+    """Method by which the range that the integers cover follows from the values."""
 
     MIN_MAX = "min-max"
     PERCENTILE = "percentile"

@@ -6,11 +6,13 @@ an If or the first value of a loop variable, may lie beyond it.
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, TensorKey, constant_values
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import constant_values
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import DType
+from tflmgen.quantize.element_types import NOTHING, Range, hull
 from tflmgen.quantize.integer_forms import finite_range
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.value_ranges import NOTHING, Range, hull
 from tflmgen.quantize.value_sources import own_values
 from tflmgen.quantize.web_constraints import Webs
 

@@ -12,11 +12,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey, bindings, constant_values
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey, bindings, constant_values
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Activation, traits_of
+from tflmgen.quantize.element_types import EVERYTHING, NOTHING, Range, clipped, hull
 from tflmgen.quantize.integer_forms import Form, finite_range, float_instance, real_operands, real_results
-from tflmgen.quantize.value_ranges import EVERYTHING, NOTHING, Range, clipped, hull
 from tflmgen.quantize.web_constraints import Webs, result_key
 
 _EXTREMES = frozenset(["MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN", "MAX_POOL_2D"])
@@ -26,7 +28,7 @@ _ENDS: Mapping[str, Range] = {
     "LOGISTIC": (-math.log(2 * 256 - 1), math.log(254.5 / 1.5)),
     "TANH": (-math.atanh(127.5 / 128), math.atanh(126.5 / 128)),
 }
-"""Where the results round to the ends of int8: with a scale of 1/256 from 0, with one of 1/128 from -1."""
+"""Operands whose results round to the ends of int8: with a scale of 1/256 from 0, with one of 1/128 from -1."""
 
 _PICK = frozenset(["GATHER", "GATHER_ND", "DYNAMIC_UPDATE_SLICE"])
 """Operators whose results are elements of real operands, at places that other operands decide."""
@@ -67,7 +69,7 @@ def needed_range(
 def decisive_webs(
     roots: Sequence[TensorKey], bounds: Mapping[TensorKey, Range], ranges: Mapping[TensorKey, Range]
 ) -> Sequence[TensorKey]:
-    """Those of webs with one scale whose values decide on their range.
+    """Webs, among some with one scale, whose values decide on their range.
 
     Webs of which bounds leave out a part do not where the others cover the rest: what is left out would count as error.
     """
@@ -119,7 +121,7 @@ class _Readers:
     ranges: Mapping[TensorKey, Range]
     readers: dict[TensorKey, list[_Reader]] = field(default_factory=dict)
 
-    def add(self, graph: SubGraph, op: Operator) -> None:
+    def add(self, graph: SubGraph, op: FileOperator) -> None:
         for binding in bindings(op):
             for formal, operand in zip(self.model.subgraphs[binding.subgraph].inputs, binding.operands, strict=False):
                 self.pass_on((graph.index, operand), (binding.subgraph, formal))
@@ -138,7 +140,7 @@ class _Readers:
     def _note(self, tensor: TensorKey, readers: list[_Reader]) -> None:
         self.readers.setdefault(self.webs.root(tensor), []).extend(readers)
 
-    def _readers(self, graph: SubGraph, op: Operator, place: int) -> list[_Reader]:
+    def _readers(self, graph: SubGraph, op: FileOperator, place: int) -> list[_Reader]:
         """Readers that an operator is to one of its operands: one for each result, or one for all."""
         form = self.forms.get((graph.index, op.index))
         results = [self.webs.root((graph.index, op.outputs[p])) for p in real_results(op, graph)]
@@ -162,12 +164,12 @@ class _Readers:
         return self.ranges.get(self.webs.root((graph.index, tensor)), EVERYTHING)
 
 
-def takes_extremes(op: Operator) -> bool:
+def takes_extremes(op: FileOperator) -> bool:
     """Whether the results are greatest or least elements: the same from operands that end where the results do."""
     return op.name in _EXTREMES
 
 
-def _moves(op: Operator) -> bool:
+def _moves(op: FileOperator) -> bool:
     """Whether the results of an operator consist of elements of its operands, and zeros."""
     traits = traits_of(op.name)
     return traits.view or traits.moves or traits.cuts or traits.pads or traits.selects or op.name in _PICK

@@ -1,12 +1,13 @@
-"""What the quantisation of each web costs in accuracy: one web at a time, by the error at the outputs."""
+"""Loss of accuracy by the quantisation of each web: one web at a time, by the error at the outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import Vectors
 from tflmgen.ir import DType
 from tflmgen.quantize.evaluation import Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild

@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflmgen.frontend import TensorKey
-from tflmgen.quantize.value_ranges import Range, hull
-from tflmgen.quantize.web_constraints import UnionFind
+from tflmgen.frontend.model_graph import UnionFind
+from tflmgen.quantize.element_types import Range, hull
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, without_unused
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import bindings
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph, without_unused
 from tflmgen.kernels import traits_of
 
 
@@ -21,8 +23,7 @@ def with_split_outputs(model: Model) -> Model:
         parts |= {(graph.index, result): op.inputs for result, op in joins.items()}
         removed = {op.index for op in joins.values()}
         outputs = tuple(part for tensor in graph.outputs for part in parts.get((graph.index, tensor), (tensor,)))
-        kept = [op for op in graph.operators if op.index not in removed]
-        operators = tuple(replace(op, index=index) for index, op in enumerate(kept))
+        operators = tuple(op for op in graph.operators if op.index not in removed)
         graphs.append(replace(graph, outputs=outputs, operators=operators))
     signatures = []
     for signature in model.signatures:
@@ -36,7 +37,7 @@ def with_split_outputs(model: Model) -> Model:
     return without_unused(replace(model, subgraphs=tuple(graphs), signatures=tuple(signatures), sha256=""))
 
 
-def _joins(graph: SubGraph) -> dict[int, Operator]:
+def _joins(graph: SubGraph) -> dict[int, FileOperator]:
     """Operators whose result is one output and nothing else's operand, and whose operands are computed once each."""
     read = [tensor for op in graph.operators for tensor in op.inputs]
     return {

@@ -1,4 +1,4 @@
-"""What calibration says of a Model: the values that each tensor took, how often each subgraph ran, what was decided."""
+"""Results of a calibration: values that each tensor took, runs of each subgraph, and decisions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import OperatorKey, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey
 
 Decisions = tuple[int, ...]
 """Branches that an If took in one set (1: then, 0: else), or trip counts of a While, in order."""
@@ -75,7 +76,7 @@ class Unreached:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """What the runs of a Model with `samples` sets of inputs observed.
+    """Observations of the runs of a Model with `samples` sets of inputs observed.
 
     tensors    of float tensors that have values: of operators, of callers, of views and loop variables, of constants;
                absent: never reached
@@ -93,7 +94,7 @@ class Calibration:
     not_finite: Mapping[TensorKey, int] = field(default_factory=dict)
 
     def joined(self, other: Calibration) -> Calibration:
-        """What the runs of both calibrations observed together."""
+        """Observations of the runs of both calibrations."""
         both = self.tensors.keys() & other.tensors.keys()
         tensors = {key: self.tensors[key].merged(other.tensors[key]) for key in both}
         runs = {key: self.runs.get(key, 0) + other.runs.get(key, 0) for key in {**self.runs, **other.runs}}

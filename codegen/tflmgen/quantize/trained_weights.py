@@ -3,16 +3,57 @@
 A step of gradient descent is far smaller than a step of int8. So the weights stay float32, and with them every subgraph
 that a signature runs which assigns them. Gradient descent adds a step, which follows from the weights, to the weights.
 A matrix that is computed otherwise, such as a cache of keys that rows are stored in, the sum of outer products of
-linear attention, or a memory that fades, is an activation, though a product reads it as weights.
-"""
+linear attention, or a memory that fades, is an activation, though a product reads it as weights."""
 
 from __future__ import annotations
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
+from collections.abc import Iterator
+
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import TensorUses, bindings, constant_values, is_loop
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.value_dependence import depends_on
 from tflmgen.quantize.web_constraints import Webs
+
+
+def depends_on(model: Model, webs: Webs, tensor: TensorKey, web: TensorKey) -> bool:
+    """Whether a tensor's value follows from one of a web, which `web` is the root of."""
+    operands: dict[TensorKey, list[TensorKey]] = {}
+    for result, operand in _edges(model):
+        operands.setdefault(result, []).append(operand)
+    seen, pending = {tensor}, [tensor]
+    while pending:
+        key = pending.pop()
+        if webs.root(key) == web:
+            return True
+        following = [operand for operand in operands.get(key, ()) if operand not in seen]
+        seen.update(following)
+        pending += following
+    return False
+
+
+def _edges(model: Model) -> Iterator[tuple[TensorKey, TensorKey]]:
+    """(result, operand) of each operator, subgraphs' inputs and outputs included."""
+    for graph in model.subgraphs:
+        for op in graph.operators:
+            runs = bindings(op)
+            for binding in runs:
+                callee = model.subgraphs[binding.subgraph]
+                formals = [(callee.index, tensor) for tensor in callee.inputs]
+                results = [(callee.index, tensor) for tensor in callee.outputs]
+                yield from zip(formals, ((graph.index, tensor) for tensor in binding.operands), strict=False)
+                yield from zip(((graph.index, tensor) for tensor in binding.results), results, strict=False)
+                if is_loop(op) and binding.results:
+                    yield from zip(formals, results, strict=False)
+            if is_loop(op) or not runs:
+                pairs = zip(op.outputs, op.inputs, strict=False) if runs else _every(op.outputs, op.inputs)
+                yield from (((graph.index, result), (graph.index, operand)) for result, operand in pairs)
+
+
+def _every(results: tuple[int, ...], operands: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    return ((result, operand) for result in results for operand in operands if operand >= 0)
+
 
 _WEIGHTS = 1
 """Place of the weights among the operands of operators that have some."""
@@ -44,7 +85,7 @@ def _weight_webs(model: Model, webs: Webs) -> set[TensorKey]:
     for graph in model.subgraphs:
         for op in graph.operators:
             traits = traits_of(op.name)
-            has_weights = traits.channel_axis is not None or traits.depth_axis is not None or op.name == "BATCH_MATMUL"
+            has_weights = traits.channel_axis is not None or traits.depth_axis is not None or traits.products
             if has_weights and len(op.inputs) > _WEIGHTS and op.inputs[_WEIGHTS] >= 0:
                 tensors |= {webs.root((graph.index, t)) for t in _origins(graph, op.inputs[_WEIGHTS])}
     return tensors
@@ -67,13 +108,13 @@ def _gets_a_step(model: Model, webs: Webs, weights: TensorKey) -> bool:
 
 def _origins(graph: SubGraph, tensor: int, allows_decay: bool = False) -> set[int]:
     """The tensor, and those that it is a view or a rearrangement of, or a little less than."""
-    writers = {index: op for op in graph.operators for index in op.outputs}
+    writers = TensorUses.of(graph).producers
     origins = {tensor}
     while (op := writers.get(tensor)) is not None and op.inputs:
         traits = traits_of(op.name)
         if traits.moves or traits.view:
-            tensor = op.inputs[traits.data]
-        elif allows_decay and op.name == "MUL" and (source := _decayed(graph, op)) is not None:
+            tensor = op.inputs[traits.roles.data]
+        elif allows_decay and traits.multiplies == 1 and (source := _decayed(graph, op)) is not None:
             tensor = source
         else:
             break
@@ -81,7 +122,7 @@ def _origins(graph: SubGraph, tensor: int, allows_decay: bool = False) -> set[in
     return origins
 
 
-def _decayed(graph: SubGraph, product: Operator) -> int | None:
+def _decayed(graph: SubGraph, product: FileOperator) -> int | None:
     """The operand of a product with a constant little below 1."""
     for source, factor in (product.inputs, product.inputs[::-1]):
         tensor = graph.tensors[factor]

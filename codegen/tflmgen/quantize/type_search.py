@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 
-from tflmgen.emulators import Vectors
-from tflmgen.frontend import Model, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.tflite import Model
+from tflmgen.input_sets import Vectors
 from tflmgen.ir import DType
-from tflmgen.quantize.evaluation import Evaluation, Run, compare_runs, max_trips, run_sets
+from tflmgen.quantize.evaluation import EvaluatedRun, Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues
 
@@ -32,7 +33,7 @@ model, for its conversions, and no faster."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ErrorLimits:
     """Limits on sets of inputs.
 
     max_error      largest absolute difference of an output, in its unit; None: any
@@ -41,6 +42,7 @@ class Limits:
     min_db         least ratio of variance to noise of the worst element of an output, in decibels; None: any
     min_branches   share of decisions of control flow alone; None: any
     min_classes    share of equal integers alone; None: any
+    is_certain     whether the standard error of the number of integers that differ counts, too
     """
 
     max_error: float | None = None
@@ -49,20 +51,22 @@ class Limits:
     min_db: float | None = None
     min_branches: float | None = None
     min_classes: float | None = None
+    is_certain: bool = False
 
     def allow(self, evaluation: Evaluation) -> bool:
         """Whether a model with these errors is good enough."""
         return not self.missed(evaluation)
 
     def missed(self, evaluation: Evaluation) -> str:
-        """What a model with these errors is beyond, as part of a sentence; empty: nothing."""
+        """Limits that a model with these errors exceeds, as part of a sentence; empty: none."""
         if evaluation.endless:
             return "a loop does not end"
         if self.max_error is not None and evaluation.max_abs > self.max_error:
             return f"the error is {evaluation.max_abs:.4g}"
         if evaluation.agreement < (self.min_agreement or 0):
             return f"{evaluation.agreement:.1%} of the results agree"
-        if evaluation.class_agreement < (self.min_classes or 0):
+        classes = evaluation.certain_class_agreement if self.is_certain else evaluation.class_agreement
+        if classes < (self.min_classes or 0):
             return f"{evaluation.class_agreement:.1%} of the classes agree"
         if evaluation.branch_agreement < max(self.min_agreement or 0, self.min_branches or 0):
             return f"{evaluation.branch_agreement:.1%} of the branches and trip counts agree"
@@ -85,28 +89,20 @@ class TypeChoice:
 
 
 def choose_types(
-    build: ObservedBuild,
-    held_out: Vectors,
+    search: TypeTrials,
     webs: Mapping[TensorKey, WebValues],
     sensitivities: Callable[[], Sequence[Sensitivity]],
-    quantize: Callable[[Wanted], Model],
-    limits: Limits,
-    progress: Callable[[str], None] = lambda _: None,
     costs: Mapping[TensorKey, int] | None = None,
 ) -> TypeChoice:
-    """Types of webs for `limits`.
+    """Types of webs for the limits of `search`, whose sets are many, since a decision flips seldom.
 
-    build          of the float model
-    held_out       sets on which the limits are to hold: many, since a decision flips seldom
     sensitivities  measures those of each web in int8, if int8 alone is not enough
-    quantize       makes the quantised Model for types of webs
     costs          work that widening a web makes slower (`web_costs`); None: its number of values
 
     Without a choice within the limits, all webs in float32 that may be. Limits that are not required are given up where
     that much of the work would be in float32 that int16 is better, and decides alike: then the fewest webs in int16
     that agree with the float model as often as all of them do.
     """
-    search = TypeTrials(build, held_out, quantize, limits, progress)
     if search.is_good({}):
         return search.choice({})
     costs = {root: values.statistics.elements for root, values in webs.items()} if costs is None else costs
@@ -117,7 +113,7 @@ def choose_types(
     chosen: Wanted = dict.fromkeys(order, DType.FLOAT32)
     if search.is_good(chosen):
         chosen = _fewest_webs(order, narrow, DType.FLOAT32, costs, search)
-    if limits.is_required or not _is_mostly_float(chosen, costs) or not search.decides_alike(narrow, chosen):
+    if search.limits.is_required or not _is_mostly_float(chosen, costs) or not search.decides_alike(narrow, chosen):
         return search.choice(chosen)
     reached = search.with_agreement_of(narrow)
     return search.choice(_fewest_webs(order, {}, DType.INT16, costs, reached))
@@ -186,24 +182,29 @@ def _without_needless(
 
 
 class TypeTrials:
-    """Evaluations of candidates, each made once."""
+    """Evaluations of candidates, each made once.
+
+    build     of the float model
+    sets      on which the limits are to hold
+    quantize  makes the quantised Model for types of webs
+    """
 
     def __init__(
         self,
         build: ObservedBuild,
-        held_out: Vectors,
+        sets: Vectors,
         quantize: Callable[[Wanted], Model],
-        limits: Limits,
-        progress: Callable[[str], None],
+        limits: ErrorLimits,
+        progress: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._build, self._held_out, self._quantize, self._limits = build, held_out, quantize, limits
+        self._build, self._held_out, self._quantize, self.limits = build, sets, quantize, limits
         self._progress = progress
-        self._reference = run_sets(build, held_out)
+        self._reference = run_sets(build, sets)
         self._evaluations: dict[tuple[tuple[TensorKey, DType], ...], Evaluation] = {}
 
     def is_good(self, wanted: Wanted) -> bool:
         """Whether the model with these types is within the limits."""
-        return self._limits.allow(self.evaluation(wanted))
+        return self.limits.allow(self.evaluation(wanted))
 
     def decides_alike(self, wanted: Wanted, other: Wanted) -> bool:
         """Whether the decisions of control flow are right as often as with other types, whatever the outputs are."""
@@ -212,14 +213,19 @@ class TypeTrials:
 
     def with_agreement_of(self, wanted: Wanted) -> TypeTrials:
         """The search for models that agree as often as one does, with the evaluations so far."""
-        evaluation, other = self.evaluation(wanted), copy(self)
-        other._limits = Limits(None, min(evaluation.agreement, evaluation.branch_agreement))
+        evaluation = self.evaluation(wanted)
+        return self.within(ErrorLimits(None, min(evaluation.agreement, evaluation.branch_agreement)))
+
+    def within(self, limits: ErrorLimits) -> TypeTrials:
+        """The search for models within other limits, with the evaluations so far."""
+        other = copy(self)
+        other.limits = limits
         return other
 
     def choice(self, wanted: Wanted) -> TypeChoice:
-        """These types, with what they reach."""
+        """A choice of these types, with the errors that it has."""
         evaluation = self.evaluation(wanted)
-        return TypeChoice(wanted, evaluation, self._limits.allow(evaluation), self._limits.missed(evaluation))
+        return TypeChoice(wanted, evaluation, self.limits.allow(evaluation), self.limits.missed(evaluation))
 
     def evaluation(self, wanted: Wanted) -> Evaluation:
         """Errors of the model with these types."""
@@ -232,7 +238,7 @@ class TypeTrials:
         return self._evaluations[key]
 
 
-def evaluate(build: ObservedBuild, reference: Run, model: Model, held_out: Vectors) -> Evaluation:
+def evaluate(build: ObservedBuild, reference: EvaluatedRun, model: Model, held_out: Vectors) -> Evaluation:
     """Errors of a quantised Model, compiled for this computer, whose integers are those of TFLite Micro."""
     limits = max_trips(build.model, reference, model)
     with observed_variant(build, model) as quantized:

@@ -12,24 +12,18 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values, is_loop
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import WeightOperands, bindings, constant_values, is_loop
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import OPERATORS, Sliding, traits_of
-from tflmgen.quantize.integer_forms import (
-    WeightOperands,
-    bias_operand,
-    find_form,
-    finite_range,
-    float_instance,
-    weight_operands,
-)
-from tflmgen.quantize.quantization_scales import representable_range
-from tflmgen.quantize.value_ranges import NOTHING, Range, hull
+from tflmgen.quantize.element_types import NOTHING, Range, hull, representable_range
+from tflmgen.quantize.integer_forms import bias_operand, find_form, finite_range, float_instance, weight_operands
 from tflmgen.quantize.web_constraints import Webs, result_key
 
 _MAX_WIDENING = 4.0
-"""How far beyond its measured range an analysed branch may widen a value that other branches give, too: by two of eight
-bits. Bounds of sums assume the worst of all inputs at once and are seldom reached."""
+"""Distance beyond its measured range to which an analysed branch may widen a value that other branches give, too: by
+two of eight bits. Bounds of sums assume the worst of all inputs at once and are seldom reached."""
 
 _POINTS = {1: 257, 2: 33}
 """Points of the grid along each operand, by the number of operands."""
@@ -103,7 +97,7 @@ class _Analysis:
         for place, tensor in enumerate(graph.outputs):
             self._pass(graph, tensor, result_key(graph.index, place))
 
-    def _compute(self, graph: SubGraph, op: Operator) -> None:
+    def _compute(self, graph: SubGraph, op: FileOperator) -> None:
         result = graph.index, op.outputs[0]
         is_measured = self._webs.root(result) in self._measured and graph.index not in self._unreached
         interval = None if is_measured or result in self._settled else self._interval(graph, op)
@@ -155,7 +149,7 @@ class _Analysis:
         root = self._webs.root((graph.index, tensor))
         return self._measured.get(root) or self.known.get(root)
 
-    def _interval(self, graph: SubGraph, op: Operator) -> Range | None:
+    def _interval(self, graph: SubGraph, op: FileOperator) -> Range | None:
         """The interval of an operator's results; None where nothing can be said."""
         traits = traits_of(op.name)
         form = find_form(op, graph, DType.INT8)
@@ -182,7 +176,7 @@ def _is_variable(graph: SubGraph, tensor: int) -> bool:
     return graph.tensors[tensor].dtype is DType.FLOAT32 and graph.tensors[tensor].data is None
 
 
-def _is_pool(op: Operator) -> bool:
+def _is_pool(op: FileOperator) -> bool:
     return traits_of(op.name).window is Sliding.POOL
 
 
@@ -199,7 +193,7 @@ def _run_by_loops(model: Model, graphs: frozenset[int]) -> frozenset[int]:
     return frozenset(inside)
 
 
-def _sums(graph: SubGraph, op: Operator, weights: WeightOperands, source: Range) -> Range:
+def _sums(graph: SubGraph, op: FileOperator, weights: WeightOperands, source: Range) -> Range:
     """Bounds of the sums of products of each channel with its weights, and of what a fused activation leaves."""
     values = constant_values(graph.tensors[op.inputs[weights.weights]]).astype(np.float64)
     rows = np.moveaxis(values, weights.axis, 0).reshape(values.shape[weights.axis], -1)
@@ -216,7 +210,7 @@ def _sums(graph: SubGraph, op: Operator, weights: WeightOperands, source: Range)
     return float(clipped[0]), float(clipped[1])
 
 
-def _evaluated(graph: SubGraph, op: Operator, operands: list[Range]) -> Range | None:
+def _evaluated(graph: SubGraph, op: FileOperator, operands: list[Range]) -> Range | None:
     """Least and greatest value of a function on a grid over its operands' intervals, or of a reduction."""
     entry = OPERATORS.get(op.name)
     if entry is None or entry.real is None or (entry.traits.reduces and entry.traits.monotone_from is None):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tflmgen.frontend import CONTROL_FLOW, Model, Operator, SubGraph, TensorKey, bindings
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import CONTROL_FLOW, bindings
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.kernels import traits_of
 
 Edges = Mapping[TensorKey, frozenset[TensorKey]]
@@ -17,7 +19,7 @@ LOOPS = frozenset(name for name, options in CONTROL_FLOW.items() if "body_subgra
 BRANCHES = frozenset(name for name, options in CONTROL_FLOW.items() if "then_subgraph_index" in options)
 
 
-def callees(op: Operator) -> dict[str, int]:
+def callees(op: FileOperator) -> dict[str, int]:
     """Subgraphs that an operator runs: the option that names each -> its index."""
     options = op.options or {}
     return {name: int(options[name]) for name in CONTROL_FLOW.get(op.name, ()) if name in options}
@@ -82,7 +84,7 @@ def _edges(model: Model) -> Iterator[tuple[TensorKey, TensorKey]]:
         yield from ((target, source) for target in targets for source in assigned.get(name, ()))
 
 
-def _control_edges(model: Model, graph: SubGraph, op: Operator) -> Iterator[tuple[TensorKey, TensorKey]]:
+def _control_edges(model: Model, graph: SubGraph, op: FileOperator) -> Iterator[tuple[TensorKey, TensorKey]]:
     called = {name: model.subgraphs[index] for name, index in callees(op).items()}
     operands = [(graph.index, index) for index in op.inputs]
     results = [(graph.index, index) for index in op.outputs]
@@ -99,20 +101,20 @@ def _control_edges(model: Model, graph: SubGraph, op: Operator) -> Iterator[tupl
         yield from zip(results, [(callee.index, index) for index in callee.outputs], strict=False)
 
 
-def _moved(graph: SubGraph, op: Operator) -> Iterator[tuple[TensorKey, TensorKey]]:
+def _moved(graph: SubGraph, op: FileOperator) -> Iterator[tuple[TensorKey, TensorKey]]:
     """Edges of an operator whose outputs consist of elements of its inputs."""
     traits = traits_of(op.name)
     if traits.view or traits.joins:
         data = op.inputs if traits.joins else op.inputs[:1]
     elif traits.moves or traits.cuts:
-        data = op.inputs[traits.data : traits.data + 1]
+        data = op.inputs[traits.roles.data : traits.roles.data + 1]
     else:
         return
     for output in op.outputs:
         yield from (((graph.index, output), (graph.index, index)) for index in data if index >= 0)
 
 
-def _variable(graph: SubGraph, op: Operator) -> str:
+def _variable(graph: SubGraph, op: FileOperator) -> str:
     """Name of the variable that an operator accesses; the handle's tensor where it is an argument of the subgraph."""
     handle = op.inputs[0]
     for operator in graph.operators:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Binding, Model, Operator, SubGraph, TensorKey, bindings, is_loop, row_stores
+from tflmgen.frontend import TensorKey, row_stores
+from tflmgen.frontend.model_graph import Binding, UnionFind, bindings, is_loop
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 
 _VARIABLES = -1
 """Subgraph index in the keys of variables, whose second part is a number in order of first use."""
@@ -20,29 +22,6 @@ _VARIABLES = -1
 def result_key(subgraph: int, place: int) -> TensorKey:
     """Key of output `place` of a subgraph: what its callers get, which may be a converted copy of a tensor."""
     return subgraph, -1 - place
-
-
-class UnionFind:
-    """Disjoint sets of keys; the least key of a set is its root, so that results do not depend on the order."""
-
-    def __init__(self) -> None:
-        self._parents: dict[TensorKey, TensorKey] = {}
-
-    def root(self, key: TensorKey) -> TensorKey:
-        """The least key of the set that `key` is in; a key that was never joined is its own."""
-        path = []
-        while (parent := self._parents.get(key, key)) != key:
-            path.append(key)
-            key = parent
-        for passed in path:
-            self._parents[passed] = key
-        return key
-
-    def join(self, key: TensorKey, other: TensorKey) -> None:
-        """Unites the sets of both keys."""
-        low, high = sorted((self.root(key), self.root(other)))
-        self._parents[high] = low
-        self._parents.setdefault(low, low)
 
 
 @dataclass(slots=True)
@@ -83,7 +62,7 @@ def find_webs(model: Model) -> Webs:
     return webs
 
 
-def _bind(webs: Webs, model: Model, graph: SubGraph, op: Operator, binding: Binding) -> None:
+def _bind(webs: Webs, model: Model, graph: SubGraph, op: FileOperator, binding: Binding) -> None:
     callee = model.subgraphs[binding.subgraph]
     for place, tensor in _joined(graph, binding.operands):
         _assign(webs, graph, (callee.index, callee.inputs[place]), tensor)
@@ -97,7 +76,7 @@ def _bind(webs: Webs, model: Model, graph: SubGraph, op: Operator, binding: Bind
 
 
 def _join_inputs(webs: Webs, model: Model, graph: int, other: int) -> None:
-    """Both branches, or condition and body, get the same operand, which has one type."""
+    """Joins the inputs of branches, or of condition and body, that one operand goes to: it has one type."""
     for first, second in zip(model.subgraphs[graph].inputs, model.subgraphs[other].inputs, strict=False):
         webs.sets.join((graph, first), (other, second))
 

@@ -1,4 +1,4 @@
-"""What it costs to widen a web: estimated cycles of the operators that then compute in the wider type.
+"""Costs of widening a web: estimated cycles of the operators that then compute in the wider type.
 
 An operator takes the widest type of its operands and results. Widening one value may therefore widen a whole matrix
 product, which costs more than the value's own bytes tell.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from tflmgen.frontend import Model, Operator, OperatorKey, SubGraph, TensorKey
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import OperatorKey
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.quantize.integer_forms import real_operands, real_results, weight_operands
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.web_constraints import Webs
@@ -45,12 +47,12 @@ def operator_work(model: Model, calibration: Calibration) -> dict[OperatorKey, i
     }
 
 
-def _activations(graph: SubGraph, op: Operator) -> Iterator[int]:
+def _activations(graph: SubGraph, op: FileOperator) -> Iterator[int]:
     tensors = [*(op.inputs[p] for p in real_operands(op, graph)), *(op.outputs[p] for p in real_results(op, graph))]
     return (tensor for tensor in tensors if graph.tensors[tensor].data is None)
 
 
-def _work(graph: SubGraph, op: Operator, calibration: Calibration) -> int:
+def _work(graph: SubGraph, op: FileOperator, calibration: Calibration) -> int:
     """Products of all runs; of operators without weights, elements of the largest activation as so many products."""
     places = weight_operands(op, graph)
     if places is not None:

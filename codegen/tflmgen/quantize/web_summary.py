@@ -1,4 +1,4 @@
-"""What became of each web: type, scale, the values that calibration saw, and what rounding and clipping cost them."""
+"""Outcome of quantisation by web: type, scale, measured values, and their errors by rounding and clipping."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.model_quantization import QuantizedModel
 from tflmgen.quantize.range_choice import affine_of, clipped_share, sqnr_db
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
+from tflmgen.quantize.web_types import default_margin
 
 HISTOGRAM_BINS = 48
 """Bars of a web's picture."""
@@ -19,7 +20,7 @@ HISTOGRAM_BINS = 48
 
 @dataclass(frozen=True, slots=True)
 class WebSummary:
-    """One web of float values and its form in the quantised model.
+    """A web of float values and its form in the quantised model.
 
     name              of its first tensor, whose place in the file is `root`
     tensors           number of tensors with measured values in it
@@ -48,6 +49,14 @@ class WebSummary:
     clipped: float | None = None
     held_out_reach: float | None = None
 
+    @property
+    def leaves_range(self) -> bool:
+        """Whether held-out samples leave the range of integers that hold all others by more than a step of int8."""
+        if self.held_out_reach is None or self.scale is None or self.held_out_reach <= 1:
+            return False
+        width = max(self.maximum, 0.0) - min(self.minimum, 0.0)
+        return (self.held_out_reach - 1) * width > max(self.scale, width / 255)
+
 
 def summarize_webs(
     quantized: QuantizedModel, calibration: Calibration, held_out: tuple[Calibration, Calibration] | None = None
@@ -70,7 +79,8 @@ def summarize_webs(
     reached = []
     for web in known:
         alone, others = (part.merged(members[web.root]) for part in held_out)
-        factor = margins.get(webs.root(web.root), 1.0)
+        root = webs.root(web.root)
+        factor = margins.get(root, default_margin(web.dtype, quantized.assignment.activations))
         reached.append(replace(web, held_out_reach=_reach(alone, others, factor)))
     return tuple(reached)
 
@@ -105,7 +115,7 @@ def _summary(
 
 
 def _reach(held_out: TensorStatistics | None, others: TensorStatistics | None, factor: float) -> float | None:
-    """How far values reach in a range that includes 0, as a part of it: the greater of both ends.
+    """Part of a range that includes 0 to which values reach: the greater of both ends.
 
     factor  of the range, for a margin beyond the others' values
     """

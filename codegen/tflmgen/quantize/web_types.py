@@ -10,32 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.frontend import Model, Operator, SubGraph, TensorKey, bindings, constant_values
+from tflmgen.frontend import TensorKey
+from tflmgen.frontend.model_graph import FLOAT, ElementType, UnionFind, bindings, constant_values
+from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType, Quantization
 from tflmgen.kernels import traits_of
-from tflmgen.quantize.element_ranges import centred, of_dtype, scale_of, widened, within
-from tflmgen.quantize.integer_forms import (
-    FLOAT,
-    ElementType,
-    Form,
-    check_form,
-    find_form,
-    finite_range,
-    real_operands,
-    real_results,
+from tflmgen.quantize.element_types import (
+    Range,
+    centred,
+    clipped,
+    of_dtype,
+    range_quantization,
+    representable_range,
+    scale_of,
+    widened,
+    within,
 )
-from tflmgen.quantize.quantization_scales import range_quantization, representable_range
+from tflmgen.quantize.integer_forms import Form, check_form, find_form, finite_range, real_operands, real_results
 from tflmgen.quantize.recorded_ranges import recorded_ranges
 from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
-from tflmgen.quantize.value_ranges import Range, clipped
-from tflmgen.quantize.web_constraints import UnionFind, Webs, find_webs
+from tflmgen.quantize.web_constraints import Webs, find_webs
 
 OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
+
+
+_INT16_MARGIN = 2.0
+"""Factor of the range of webs in int16 beside others in int8: one bit of sixteen, for values beyond those of samples.
+Of unseen samples, a last layer of a regression lost 9 dB by ending where samples do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class Assignment:
     notes   on operators that stay in float
     carried webs whose tensors are float32, converted where an operator needs their type (`carried_inputs`)
     margins factors of the ranges of webs, by root
+    activations  type of webs for which nothing else is chosen
     """
 
     webs: Webs
@@ -66,6 +73,7 @@ class Assignment:
     notes: tuple[Note, ...]
     carried: frozenset[TensorKey] = frozenset()
     margins: Mapping[TensorKey, float] = field(default_factory=dict)
+    activations: DType = DType.INT8
 
     def type_of(self, key: TensorKey) -> ElementType:
         """The type in which operators compute with a tensor."""
@@ -74,6 +82,11 @@ class Assignment:
     def stored_type(self, key: TensorKey) -> ElementType:
         """The type that a tensor has."""
         return FLOAT if self.webs.root(key) in self.carried else self.type_of(key)
+
+
+def default_margin(dtype: DType, activations: DType) -> float:
+    """Factor of the range of a web, where the user says none; activations: type of most webs."""
+    return _INT16_MARGIN if dtype is DType.INT16 and activations is DType.INT8 else 1.0
 
 
 RangeChoice = Callable[[Iterable[TensorKey], DType, Range], Range]
@@ -88,7 +101,7 @@ def whole_range(keys: Iterable[TensorKey], dtype: DType, bounds: Range) -> Range
 
 @dataclass(slots=True)
 class TypeSolver:
-    """One decision over a whole Model.
+    """Decision about the types of a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
     requantised, exact, margins  as in QuantizationChoice
@@ -136,23 +149,24 @@ class TypeSolver:
                 dict(self._forms),
                 tuple(self._notes[key] for key in sorted(self._notes)),
                 margins={self.webs.root(key): factor for key, factor in self.margins.items()},
+                activations=self.activations,
             )
             broken = self._broken(assignment)
             if not broken:
                 return assignment
             refused.update(broken)
 
-    def _operators(self) -> Iterable[tuple[SubGraph, Operator]]:
+    def _operators(self) -> Iterable[tuple[SubGraph, FileOperator]]:
         for graph in self.model.subgraphs:
             for op in graph.operators:
                 yield graph, op
 
-    def _touched(self, graph: SubGraph, op: Operator) -> list[TensorKey]:
+    def _touched(self, graph: SubGraph, op: FileOperator) -> list[TensorKey]:
         """Roots of the webs of an operator's activations."""
         tensors = [op.inputs[i] for i in real_operands(op, graph)] + [op.outputs[i] for i in real_results(op, graph)]
         return [self.webs.root((graph.index, t)) for t in tensors if graph.tensors[t].data is None]
 
-    def _is_computing(self, op: Operator) -> bool:
+    def _is_computing(self, op: FileOperator) -> bool:
         """Whether an operator computes, rather than move values to subgraphs and variables or convert them."""
         return not bindings(op) and not traits_of(op.name).converts and not op.name.endswith("_VARIABLE")
 
@@ -211,7 +225,7 @@ class TypeSolver:
         }
 
     def _form(
-        self, graph: SubGraph, op: Operator, roots: list[TensorKey], refused: Mapping[OperatorKey, str]
+        self, graph: SubGraph, op: FileOperator, roots: list[TensorKey], refused: Mapping[OperatorKey, str]
     ) -> Form | str:
         wanted = {self._wanted(root) for root in roots}
         if DType.FLOAT32 in wanted:
@@ -256,7 +270,8 @@ class TypeSolver:
             if not self.recorded.intersection(roots):
                 values = [ranges[root] for root in roots if root in ranges]
                 element = within(element, needed_range(roots, saturated, ranges), values)
-            factor = max((factors[root] for root in roots if root in factors), default=1.0)
+            usual = 1.0 if self.recorded.intersection(roots) else default_margin(element.dtype, self.activations)
+            factor = max((factors[root] for root in roots if root in factors), default=usual)
             element = element if factor == 1 or fixed.keys() & roots else widened(element, factor)
             types |= dict.fromkeys(roots, centred(element) if with_zero.intersection(roots) else element)
         return types
@@ -276,7 +291,7 @@ class TypeSolver:
                 read.update(self.webs.root((graph.index, tensor)) for tensor in graph.outputs)
         return shared_groups(sharing, self.ranges, read, self.requantised)
 
-    def _one_scale(self, graph: SubGraph, op: Operator, form: Form, dtypes: Mapping[TensorKey, DType]) -> OneScale:
+    def _one_scale(self, graph: SubGraph, op: FileOperator, form: Form, dtypes: Mapping[TensorKey, DType]) -> OneScale:
         operands = [graph.tensors[op.inputs[place]] for place in real_operands(op, graph)]
         keys = [(graph.index, t.index) for t in operands if t.data is None]
         results = [(graph.index, op.outputs[place]) for place in real_results(op, graph)]
@@ -332,7 +347,7 @@ class TypeSolver:
 
 
 def operand_types(
-    assignment: Assignment, graph: SubGraph, op: Operator, form: Form
+    assignment: Assignment, graph: SubGraph, op: FileOperator, form: Form
 ) -> Mapping[tuple[str, int], ElementType]:
     """Element types that an operator's activations must have, by side and place: those of the webs where it can be.
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend import OperatorKey
-from tflmgen.quantize.layer_inputs import Layer
-from tflmgen.quantize.quantization_scales import weight_quantization
+from tflmgen.frontend.model_graph import OperatorKey
+from tflmgen.quantize.element_types import weight_quantization
+from tflmgen.quantize.layer_inputs import MeasuredLayer
 
 Array = NDArray[Any]
 
@@ -31,13 +31,13 @@ _GREATEST = 127
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerConstants:
-    """What a layer's constants become: int8 weights in the shape of the file, and what is added to its real bias."""
+    """Integer constants of a layer: int8 weights in the shape of the file, and what is added to its real bias."""
 
     weights: Array
     bias_shift: Array | None
 
 
-def corrected_layers(layers: Iterable[Layer], is_compensated: bool) -> Mapping[OperatorKey, LayerConstants]:
+def corrected_layers(layers: Iterable[MeasuredLayer], is_compensated: bool) -> Mapping[OperatorKey, LayerConstants]:
     """Constants of the layers that ran, by operator: weights rounded with compensation or to the nearest integer."""
     constants: dict[OperatorKey, LayerConstants] = {}
     for layer in layers:
@@ -46,7 +46,7 @@ def corrected_layers(layers: Iterable[Layer], is_compensated: bool) -> Mapping[O
     return constants
 
 
-def _constants(layer: Layer, is_compensated: bool) -> LayerConstants:
+def _constants(layer: MeasuredLayer, is_compensated: bool) -> LayerConstants:
     scales = np.array(weight_quantization(layer.weights, 0).scales)
     covariance = layer.covariance if is_compensated else None
     if covariance is None:

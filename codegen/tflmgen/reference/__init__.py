@@ -4,7 +4,7 @@ In: a Model or a Module, and inputs. Out: outputs, with state kept between invok
 Decided here: what each operator means, independent of its kernels, of the passes and of the importer.
 """
 
-from tflmgen.reference.branch_counts import branches_of
+from tflmgen.reference.branch_search import branches_of
 from tflmgen.reference.element_distance import distance, largest_distance
 from tflmgen.reference.file_interpreter import Interpreter, type_of
 from tflmgen.reference.first_difference import magnitude_of
@@ -27,24 +27,24 @@ from tflmgen.reference.operation import (
     UnsupportedError,
 )
 from tflmgen.reference.range_claims import Claims
-from tflmgen.reference.validation import Context
+from tflmgen.reference.validation import ValidationContext
 from tflmgen.reference.validation_cache import validated
-from tflmgen.reference.work_budget import Budget, BudgetError
+from tflmgen.reference.work_budget import Budget, WorkError
 
 __all__ = [
     "SIGMOID_TABLE",
     "SOFTMAX_TABLES",
     "Array",
     "Budget",
-    "BudgetError",
     "Claims",
-    "Context",
     "CustomReference",
     "CustomReferences",
     "Interpreter",
     "Operation",
     "RunTimeError",
     "UnsupportedError",
+    "ValidationContext",
+    "WorkError",
     "branches_of",
     "distance",
     "element_results",

@@ -20,6 +20,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "dilation_height": ("dilation_h_factor",),
     "dilation_width": ("dilation_w_factor",),
     "zeros": ("padding_counts",),
+    "rounds_up": ("rounds_halves_up",),
     "keep_dims": ("keep_dims", "keep_num_dims"),
     "asymmetric": ("asymmetric_quantize_inputs",),
     "adjoint_left": ("adj_x",),

@@ -2,17 +2,38 @@
 
 A run tells of each comparison by how much its operands differ. A later candidate starts from the run that came nearest
 to the other outcome: along the secant through two runs, as root finding does, or by changes of one input or element, as
-search-based testing does (McMinn, Search-based software test data generation, 2004).
-"""
+search-based testing does (McMinn, Search-based software test data generation, 2004)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import DType, TensorType
 from tflmgen.reference.operation import Array
+
+
+def branches_of(model: Model, entries: Sequence[int]) -> Iterator[tuple[tuple[int, int], int]]:
+    """((subgraph, operator), number of branches) of each If, Case and While that can be reached."""
+    pending, seen = list(entries), set(entries)
+    while pending:
+        subgraph = model.subgraphs[pending.pop()]
+        for op in subgraph.operators:
+            options = op.options or {}
+            if op.name in ("IF", "WHILE", "STABLEHLO_WHILE"):
+                yield (subgraph.index, op.index), 2
+            if op.name == "STABLEHLO_CASE":
+                yield (subgraph.index, op.index), len(options["branch_subgraph_indices"])
+            callees = [v for k, v in options.items() if k.endswith("subgraph_index") and k != "init_subgraph_index"]
+            callees += list(options.get("branch_subgraph_indices") or ())
+            callees += [options["subgraph"]] if op.name == "CALL" else []
+            for callee in callees:
+                if callee not in seen:
+                    seen.add(callee)
+                    pending.append(callee)
+
 
 Place = tuple[int, ...]
 """(subgraph, operator) of a comparison, or (subgraph, operator, branch) of a Case."""

@@ -11,7 +11,7 @@ import hashlib
 import re
 
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import Module
 
 _OF_FILE = re.compile(r"(\d+)\.(\d+)")

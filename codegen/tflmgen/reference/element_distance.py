@@ -1,4 +1,4 @@
-"""How far two arrays are apart, element by element."""
+"""Distance of two arrays, element by element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a .tflite file computes: its subgraphs walked as TensorFlow Lite does, one operator after another.
+"""Evaluates a .tflite file: its subgraphs walked as TensorFlow Lite does, one operator after another.
 
 Written from the schema: If, While and Call run subgraphs with copies of their operands; variables and variable tensors
 keep their contents from one invoke to the next.
@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend import Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.frontend.tflite import FileOperator, FileSignature, FileTensor, Model, SubGraph
 from tflmgen.ir import DType, TensorType, elements_of
-from tflmgen.reference.element_moves import EVALUATIONS as MOVES
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.evaluations import COMPARISONS, EVALUATIONS, EXACT, UPDATES, initial_states
+from tflmgen.reference.definitions.type_conversions import dequantized
 from tflmgen.reference.operation import Array, CustomReferences, Operation, RunTimeError, UnsupportedError
-from tflmgen.reference.stateful_operators import UPDATES, initial_states
-from tflmgen.reference.type_conversions import dequantized
 from tflmgen.reference.work_budget import STEP, Budget
 
 Observe = Callable[[int, int, Array], None]
@@ -28,15 +26,9 @@ CONTROL = frozenset({"IF", "WHILE", "STABLEHLO_WHILE", "STABLEHLO_CASE", "CALL",
 RESOURCES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 
-COMPARISONS = frozenset({"LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"})
 DECISIVE = 16
 """Elements of a comparison's output, at most, for its margins to be noted: larger ones are masks."""
 
-EXACT = frozenset(MOVES) | {
-    *("MAXIMUM", "MINIMUM", "RELU", "RELU6", "ABS", "NEG"),
-    *("REDUCE_MAX", "REDUCE_MIN", "CAST", "FLOOR", "CEIL", "ROUND"),
-}
-"""Operators that round nothing."""
 NOISE = 2.0**-22
 """Relative error of a float result that another order of operations may give: two bits of the mantissa."""
 STEPS = (-1, 0, 0, 0, 0, 0, 0, 1)
@@ -88,7 +80,7 @@ class Interpreter:
 
     def invoke(
         self,
-        signature: str | Signature | None,
+        signature: str | FileSignature | None,
         inputs: Sequence[Array] | Mapping[str, Array],
         observe: Observe | None = None,
     ) -> tuple[Array, ...]:
@@ -97,7 +89,7 @@ class Interpreter:
         Raises UnsupportedError for an operator that is not evaluated, RunTimeError where the model reports an error,
         and BudgetError.
         """
-        entry = signature if isinstance(signature, Signature) else self._entry(signature)
+        entry = signature if isinstance(signature, FileSignature) else self._entry(signature)
         subgraph = self.model.subgraphs[entry.subgraph if entry else 0]
         if isinstance(inputs, Mapping):
             if entry is None:
@@ -111,7 +103,7 @@ class Interpreter:
             values = self._run(subgraph, arguments, observe)
         return tuple(values[i] for i in ([index for _, index in entry.outputs] if entry else subgraph.outputs))
 
-    def _entry(self, key: str | None) -> Signature | None:
+    def _entry(self, key: str | None) -> FileSignature | None:
         return None if key is None else next(s for s in self.model.signatures if s.key == key)
 
     def _call(self, index: int, inputs: Sequence[Array], observe: Observe | None) -> tuple[Array, ...]:
@@ -174,7 +166,7 @@ class Interpreter:
                 arrays[tensor.index] = self._tensors[key]
         return arrays
 
-    def _resource(self, op: Operator, values: Mapping[int, Array]) -> tuple[Array, ...]:
+    def _resource(self, op: FileOperator, values: Mapping[int, Array]) -> tuple[Array, ...]:
         """A handle is an array of one string: the variable's container and name."""
         options = op.options or {}
         if op.name == "VAR_HANDLE":
@@ -187,14 +179,14 @@ class Interpreter:
             raise UnsupportedError("READ_VARIABLE before the variable has contents")
         return (self._variables[name],)
 
-    def _call_once(self, op: Operator) -> None:
+    def _call_once(self, op: FileOperator) -> None:
         index = int((op.options or {})["init_subgraph_index"])
         if index not in self._once:
             self._once.add(index)
             self._call(index, (), None)
 
     def _control(
-        self, place: tuple[int, int], op: Operator, operands: Sequence[Array | None], observe: Observe | None
+        self, place: tuple[int, int], op: FileOperator, operands: Sequence[Array | None], observe: Observe | None
     ) -> tuple[Array, ...]:
         options: Mapping[str, Any] = op.options or {}
         inputs = [value for value in operands if value is not None]
@@ -238,7 +230,7 @@ class Interpreter:
                 return variables
             variables = self._call(options["body_subgraph_index"], variables, observe)
 
-    def _operator(self, subgraph: SubGraph, op: Operator, values: Mapping[int, Array]) -> Sequence[Array]:
+    def _operator(self, subgraph: SubGraph, op: FileOperator, values: Mapping[int, Array]) -> Sequence[Array]:
         operation = _operation(subgraph, op, values, self.wide)
         self.budget.spend_on(operation)
         key = (subgraph.index, op.index)
@@ -288,8 +280,8 @@ def _evaluate(operation: Operation, custom: CustomReferences) -> Sequence[Array]
         raise RunTimeError(f"{operation.name}: {error}") from error
 
 
-def _operation(subgraph: SubGraph, op: Operator, values: Mapping[int, Array], wide: bool) -> Operation:
-    def of(indices: Sequence[int]) -> list[Tensor | None]:
+def _operation(subgraph: SubGraph, op: FileOperator, values: Mapping[int, Array], wide: bool) -> Operation:
+    def of(indices: Sequence[int]) -> list[FileTensor | None]:
         return [None if i < 0 else subgraph.tensors[i] for i in indices]
 
     inputs = tuple(None if i < 0 else values[i] for i in op.inputs)
@@ -300,14 +292,14 @@ def _operation(subgraph: SubGraph, op: Operator, values: Mapping[int, Array], wi
     return Operation(op.name, inputs, types, outputs, options, inner, wide)
 
 
-def type_of(tensor: Tensor) -> TensorType:
+def type_of(tensor: FileTensor) -> TensorType:
     """Raises UnsupportedError for a tensor of a type that operators cannot have."""
     if tensor.dtype is None:
         raise UnsupportedError(f"a tensor of type {tensor.type_name}")
     return TensorType(tensor.dtype, tensor.shape, tensor.quantization, tensor.blocks)
 
 
-def _output_type(tensor: Tensor) -> TensorType:
+def _output_type(tensor: FileTensor) -> TensorType:
     return type_of(tensor)
 
 

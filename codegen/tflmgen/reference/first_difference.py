@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import Value
 from tflmgen.reference.operation import Array
 
@@ -17,7 +17,7 @@ and fold constants in float32; the corpus's largest difference is 1e-5."""
 
 
 FLOOR = 1e-6
-"""The same relative to the greatest magnitude of the float inputs: what cancels out leaves rounding."""
+"""Accepted difference relative to the greatest magnitude of the float inputs: what cancels out leaves rounding."""
 
 
 FILLING = 1e30

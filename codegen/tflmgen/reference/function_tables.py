@@ -1,4 +1,4 @@
-"""What tables of functions must hold, by the reference's own arithmetic: of elements, of rows, of gates."""
+"""Contents of tables of functions by the reference's own arithmetic: of elements, of rows, of gates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import OperatorInstance, TensorType
-from tflmgen.reference import elementwise_unary, image_resizing, probability_rows
 from tflmgen.reference.attribute_options import options_of_attributes
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions import elementwise_unary, image_resizing, probability_rows
+from tflmgen.reference.definitions.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, Operation, RunTimeError, UnsupportedError
 
 SIGMOID_TABLE: Array = elementwise_unary.SIGMOID_TABLE

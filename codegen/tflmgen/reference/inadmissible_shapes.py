@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tflmgen.frontend import Signature
+from tflmgen.frontend.tflite import FileSignature
 from tflmgen.ir import Dim, Module, Port, walk
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.operation import Array
@@ -13,7 +13,7 @@ from tflmgen.reference.operation import Array
 def has_inadmissible_shapes(
     file: Interpreter,
     modules: Sequence[Module],
-    entry: Signature,
+    entry: FileSignature,
     ports: Sequence[Port],
     sequence: Sequence[tuple[Array, ...]],
 ) -> bool:

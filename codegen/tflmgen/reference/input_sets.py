@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import DType, Port, TensorType, elements_of
 from tflmgen.reference.branch_search import BranchSearch
-from tflmgen.reference.file_interpreter import COMPARISONS, type_of
+from tflmgen.reference.definitions.evaluations import COMPARISONS
+from tflmgen.reference.definitions.type_conversions import dequantized, requantized_reals
+from tflmgen.reference.file_interpreter import type_of
 from tflmgen.reference.operation import Array
-from tflmgen.reference.type_conversions import dequantized, requantized_reals
 
 LARGE = 100.0
 """Magnitude of the extremes of float inputs: large for activations, far from overflow."""
@@ -28,7 +29,7 @@ MORE_SETS = 48
 
 
 @dataclass(frozen=True, slots=True)
-class InputSet:
+class RandomInputs:
     """label: what is in it; arrays: one for each input of the signature; planned: counts among the sets to be run."""
 
     label: str
@@ -38,31 +39,31 @@ class InputSet:
 
 def make_input_sets(
     model: Model, ports: Sequence[Port], rng: np.random.Generator, count: int, search: BranchSearch | None = None
-) -> Iterator[InputSet]:
+) -> Iterator[RandomInputs]:
     """`count` planned sets, then candidates for branches that none of them takes, by what runs have shown."""
     types = [port.type for port in ports]
     more = [("random", float(10.0 ** rng.uniform(-2, 2))) for _ in range(len(_PLANNED), count)]
     for label, scale in (*_PLANNED[:count], *more):
-        yield InputSet(label, tuple(_filled(t, label, scale, rng) for t in _sized(types, label, rng)), True)
+        yield RandomInputs(label, tuple(_filled(t, label, scale, rng) for t in _sized(types, label, rng)), True)
     thresholds = comparison_constants(model)
     tries = TRIES if search is None else GUIDED_TRIES
     for _ in range(tries if ports else 0):
         arrays = search.candidate(types, rng) if search and rng.random() < GUIDED else None
         if arrays is None:
             arrays = tuple(_candidate(t, thresholds, rng) for t in _sized(types, "random", rng))
-        yield InputSet("search", arrays, False)
+        yield RandomInputs("search", arrays, False)
 
 
-def make_more_sets(ports: Sequence[Port], rng: np.random.Generator) -> Iterator[InputSet]:
+def make_more_sets(ports: Sequence[Port], rng: np.random.Generator) -> Iterator[RandomInputs]:
     """Sets in patterns that reach what even noise does not: sums that stay far from saturation, and far into it."""
     types = [port.type for port in ports]
     for number in range(MORE_SETS if ports else 0):
         label = PATTERNS[number % len(PATTERNS)]
         arrays = tuple(_patterned(t, label, rng) for t in _sized(types, "random", rng))
-        yield InputSet(label, arrays, True)
+        yield RandomInputs(label, arrays, True)
 
 
-def sets_of_all_shapes(ports: Sequence[Port], rng: np.random.Generator) -> list[InputSet]:
+def sets_of_all_shapes(ports: Sequence[Port], rng: np.random.Generator) -> list[RandomInputs]:
     """Random sets in every shape that inputs may have; none if these are too many, or other values may decide, too."""
     types = [port.type for port in ports]
     if any(not (t.dtype.is_float or t.quantization) for t in types):
@@ -76,18 +77,18 @@ def sets_of_all_shapes(ports: Sequence[Port], rng: np.random.Generator) -> list[
         for type_ in types:
             shape = [next(left) if axis in type_.dynamic_axes else dim for axis, dim in enumerate(type_.max_shape)]
             arrays.append(_filled(type_.with_shape(tuple(shape)), "random", 1.0, rng))
-        sets.append(InputSet("all shapes", tuple(arrays), True))
+        sets.append(RandomInputs("all shapes", tuple(arrays), True))
     return sets
 
 
-def with_small_integers(input_set: InputSet, ports: Sequence[Port], rng: np.random.Generator) -> InputSet:
+def with_small_integers(input_set: RandomInputs, ports: Sequence[Port], rng: np.random.Generator) -> RandomInputs:
     """The set with integers that serve as indices near zero: large ones may be outside of what they index."""
     limit = int(rng.choice((1, 2, 4)))
     arrays = tuple(
         array if p.type.dtype.is_float or p.type.quantization or array.dtype == bool else np.abs(array) % limit
         for array, p in zip(input_set.arrays, ports, strict=True)
     )
-    return InputSet(
+    return RandomInputs(
         f"{input_set.label}, small indices",
         tuple(a.astype(o.dtype) for a, o in zip(arrays, input_set.arrays, strict=True)),
         input_set.planned,

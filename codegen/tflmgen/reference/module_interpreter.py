@@ -1,4 +1,4 @@
-"""What a Module computes: its blocks walked in order, values by id, regions in place.
+"""Evaluates a Module: its blocks walked in order, values by id, regions in place.
 
 The operators are those of the file's interpreter; what differs is the walk. State is an input and a result of the
 functions, and the contents of variables are kept here between invokes.
@@ -14,19 +14,19 @@ import numpy as np
 from tflmgen.ir import (
     Block,
     DType,
+    EntryPoint,
     If,
     Module,
     Node,
     Op,
     Quantization,
-    Signature,
     TensorType,
     Value,
     While,
     elements_of,
 )
 from tflmgen.reference.attribute_options import options_of_attributes
-from tflmgen.reference.evaluations import EVALUATIONS
+from tflmgen.reference.definitions.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, CustomReferences, Operation, UnsupportedError
 from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.work_budget import STEP, Budget
@@ -59,7 +59,7 @@ class ModuleInterpreter:
             self.state[name] = self._float(elements_of(variable.home.type, self.module.constants[variable.initial]))
 
     def invoke(
-        self, signature: Signature, inputs: Sequence[Array], observe: ObserveValue | None = None
+        self, signature: EntryPoint, inputs: Sequence[Array], observe: ObserveValue | None = None
     ) -> tuple[Array, ...]:
         """Outputs of a signature in their shapes; inputs too have the shapes of this run.
 
@@ -171,7 +171,7 @@ def _shaped(node: Op, result: Array, type_: TensorType) -> Array:
     return result.reshape(type_.max_shape)
 
 
-def _outputs(results: Sequence[Array], signature: Signature) -> list[Array]:
+def _outputs(results: Sequence[Array], signature: EntryPoint) -> list[Array]:
     """Results of a function in the shapes of this run, without the extents after them."""
     count = len(signature.outputs)
     extents = iter(int(extent.reshape(-1)[0]) for extent in results[count:])

@@ -165,7 +165,7 @@ Evaluation = Callable[[Operation], Sequence[Array]]
 
 @dataclass(frozen=True, slots=True)
 class CustomReference:
-    """What an operator of a plug-in computes. states: what it keeps by itself, before the first invoke."""
+    """Definition of a plug-in's operator. states: what it keeps by itself, before the first invoke."""
 
     evaluate: Evaluation
     states: Callable[[Operation], tuple[Array, ...]]

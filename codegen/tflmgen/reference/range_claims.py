@@ -1,4 +1,4 @@
-"""What value-range analysis claims of a Module, asserted of each element that an evaluation computes.
+"""Claims of value-range analysis about a Module, asserted of each element that an evaluation computes.
 
 The claims are about values wherever they come from: an operator's output, a function's argument, a loop's variable at
 each turn. An operator's operands may be claimed to lie closer together than the values they are, since a condition

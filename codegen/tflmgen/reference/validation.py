@@ -13,11 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tflmgen.errors import InternalError
-from tflmgen.frontend import Model, Signature
-from tflmgen.ir import Module
-from tflmgen.ir import Signature as ModuleSignature
-from tflmgen.reference.branch_counts import branches_of
-from tflmgen.reference.branch_search import BranchSearch
+from tflmgen.frontend.tflite import FileSignature, Model
+from tflmgen.ir import EntryPoint, Module
+from tflmgen.reference.branch_search import BranchSearch, branches_of
 from tflmgen.reference.constant_origins import check_origins
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.first_difference import Trace, describe, differing, is_scatter, magnitude_of
@@ -25,7 +23,7 @@ from tflmgen.reference.inadmissible_shapes import has_inadmissible_shapes
 from tflmgen.reference.input_sets import (
     MORE_SETS,
     TRIES,
-    InputSet,
+    RandomInputs,
     make_input_sets,
     make_more_sets,
     sets_of_all_shapes,
@@ -36,7 +34,7 @@ from tflmgen.reference.operation import Array, BoundError, CustomReferences, Run
 from tflmgen.reference.range_claims import ClaimError, Claims
 from tflmgen.reference.validation_result import Effort, Validation
 from tflmgen.reference.window_pushes import invoke_window, series
-from tflmgen.reference.work_budget import STEP, Budget, BudgetError, ClockError
+from tflmgen.reference.work_budget import STEP, Budget, ClockError, WorkError
 
 FILLING = 20.0
 """Nanoseconds to make one element of an input set and to compare it."""
@@ -56,7 +54,7 @@ SHARE = 6
 
 
 @dataclass(frozen=True)
-class Context:
+class ValidationContext:
     """Optional information about a build that validation uses.
 
     custom    what operators of plug-ins compute
@@ -69,10 +67,12 @@ class Context:
     report: Callable[[int, int], None] | None = None
 
 
-NO_CONTEXT = Context()
+NO_CONTEXT = ValidationContext()
 
 
-def validate(model: Model, module: Module, effort: Effort, claims: Claims, context: Context = NO_CONTEXT) -> Validation:
+def validate(
+    model: Model, module: Module, effort: Effort, claims: Claims, context: ValidationContext = NO_CONTEXT
+) -> Validation:
     """Compares a file with its Module, on as many sets as fit the effort.
 
     Raises InternalError where an output differs, with the first tensor that differs, where a claim does not hold, or
@@ -87,29 +87,31 @@ def validate(model: Model, module: Module, effort: Effort, claims: Claims, conte
         return Validation(run.result.sets, unsupported=str(error))
     except ClockError:
         run.result = replace(run.result, out_of_time=True)
-    except BudgetError:
+    except WorkError:
         run.result = replace(run.result, over_budget=True)
     taken = {side for side in run.sides if side[:2] in run.branches}
     return replace(run.result, branches=(len(taken), sum(run.branches.values())))
 
 
-def _entry(model: Model, number: int) -> Signature:
+def _entry(model: Model, number: int) -> FileSignature:
     """The signature of the file in the order of its subgraph, which is the Module's."""
     index = model.signatures[number].subgraph if model.signatures else 0
     subgraph = model.subgraphs[index]
-    return Signature("", index, tuple(("", i) for i in subgraph.inputs), tuple(("", i) for i in subgraph.outputs))
+    return FileSignature("", index, tuple(("", i) for i in subgraph.inputs), tuple(("", i) for i in subgraph.outputs))
 
 
 class _Run:
     """The interpreters of a model, and what they have found so far."""
 
-    def __init__(self, model: Model, module: Module, effort: Effort, claims: Claims, context: Context) -> None:
+    def __init__(
+        self, model: Model, module: Module, effort: Effort, claims: Claims, context: ValidationContext
+    ) -> None:
         self._model, self._module, self._context = model, module, context
         self._whole = effort.seconds * 1e9
         self._patience = effort.patience
         self._budget = self._new_budget()
         self._parts = SHARE
-        self._first: InputSet | None = None
+        self._first: RandomInputs | None = None
         self._count = effort.sets
         self._file = Interpreter(model, custom=context.custom)
         self._compiled = ModuleInterpreter(module, claims=claims, custom=context.custom)
@@ -127,7 +129,7 @@ class _Run:
             t.has_rank or t.dtype is None for g in model.subgraphs for t in g.tensors
         )
 
-    def signature_to_an_end(self, entry: Signature, signature: ModuleSignature) -> None:
+    def signature_to_an_end(self, entry: FileSignature, signature: EntryPoint) -> None:
         """Runs the sets of one signature; if all were given up since they run long, one of them without a share.
 
         That one may do once more the work of the whole effort. Raises BudgetError when the effort is made.
@@ -143,14 +145,14 @@ class _Run:
                 self._first = replace(self._first, planned=True)
                 try:
                     self._set(entry, signature, self._first, 1)
-                except BudgetError:
+                except WorkError:
                     self.result = replace(self.result, cut=self.result.cut + 1)
                 self._budget, self._parts = rest, SHARE
 
     def _new_budget(self) -> Budget:
         return Budget(self._whole, time.process_time() + self._patience)
 
-    def signature(self, entry: Signature, signature: ModuleSignature) -> None:
+    def signature(self, entry: FileSignature, signature: EntryPoint) -> None:
         """Runs the sets of one signature. Raises BudgetError when the effort is made."""
         self._first = None
         has_state = bool(self._module.function(signature.function).state)
@@ -182,7 +184,7 @@ class _Run:
         return self.result.equal + self.result.undecided + self.result.cut
 
     def _try_all_shapes(
-        self, entry: Signature, signature: ModuleSignature, rng: np.random.Generator, invokes: int
+        self, entry: FileSignature, signature: EntryPoint, rng: np.random.Generator, invokes: int
     ) -> None:
         """Raises InternalError if the graph ends with an error whatever shapes its inputs have, and the file does not.
 
@@ -200,7 +202,7 @@ class _Run:
                 f"{self._module.path}: validation: the graph ends with an error for all shapes of inputs"
             )
 
-    def _candidate(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
+    def _candidate(self, entry: FileSignature, signature: EntryPoint, candidate: RandomInputs, invokes: int) -> None:
         self._budget.spend(STEP + FILLING * sum(array.size for array in candidate.arrays))
         if self._context.report is not None:
             self._context.report(self._done, self.result.sets)
@@ -208,7 +210,7 @@ class _Run:
         self._first = self._first or candidate
         self._set(entry, signature, candidate, invokes)
 
-    def _set(self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int) -> None:
+    def _set(self, entry: FileSignature, signature: EntryPoint, candidate: RandomInputs, invokes: int) -> None:
         """Runs one set; one that is not planned only if it takes a new branch."""
         before, left = len(self.sides), self._budget.nanoseconds
         try:
@@ -229,7 +231,7 @@ class _Run:
             return
         except ClockError:
             raise
-        except BudgetError:
+        except WorkError:
             if self._budget.is_exhausted:
                 raise
             self.result = replace(self.result, cut=self.result.cut + candidate.planned)
@@ -241,7 +243,7 @@ class _Run:
         )
 
     def _outputs_of_file(
-        self, entry: Signature, signature: ModuleSignature, candidate: InputSet, invokes: int
+        self, entry: FileSignature, signature: EntryPoint, candidate: RandomInputs, invokes: int
     ) -> tuple[list[tuple[Array, ...]], list[tuple[Array, ...]]]:
         """Inputs and outputs of each invoke."""
         self._file.reset()
@@ -256,9 +258,9 @@ class _Run:
 
     def _compare(
         self,
-        entry: Signature,
-        signature: ModuleSignature,
-        candidate: InputSet,
+        entry: FileSignature,
+        signature: EntryPoint,
+        candidate: RandomInputs,
         sequence: Sequence[tuple[Array, ...]],
         wanted: Sequence[tuple[Array, ...]],
     ) -> bool:
@@ -291,13 +293,13 @@ class _Run:
         return budget
 
     def _is_inadmissible(
-        self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
+        self, entry: FileSignature, signature: EntryPoint, sequence: Sequence[tuple[Array, ...]]
     ) -> bool:
         modules = [m for m in (self._module, self._context.imported) if m is not None]
         file = Interpreter(self._model, custom=self._context.custom)
         return has_inadmissible_shapes(file, modules, entry, signature.outputs, sequence)
 
-    def _runs_as_imported(self, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]) -> bool:
+    def _runs_as_imported(self, signature: EntryPoint, sequence: Sequence[tuple[Array, ...]]) -> bool:
         """Whether the graph before the passes takes these inputs: its error is then none of firmware's bounds."""
         imported = self._context.imported
         if imported is None or signature.pushes != 1:
@@ -313,9 +315,9 @@ class _Run:
 
     def _outputs_of_graph(
         self,
-        entry: Signature,
-        signature: ModuleSignature,
-        candidate: InputSet,
+        entry: FileSignature,
+        signature: EntryPoint,
+        candidate: RandomInputs,
         sequence: Sequence[tuple[Array, ...]],
         trace: Trace,
     ) -> tuple[Array, ...]:
@@ -327,7 +329,7 @@ class _Run:
             raise InternalError(f"{place}: {error}") from None
         except ClockError:
             raise
-        except BudgetError:
+        except WorkError:
             if self._budget.is_exhausted:
                 raise
             raise InternalError(f"{place}: the graph does far more work than the file; a loop may not end") from None
@@ -343,7 +345,7 @@ class _Run:
             raise InternalError(f"{place}: the graph cannot be evaluated: {error}") from error
 
     def _equal_in_float64(
-        self, entry: Signature, signature: ModuleSignature, sequence: Sequence[tuple[Array, ...]]
+        self, entry: FileSignature, signature: EntryPoint, sequence: Sequence[tuple[Array, ...]]
     ) -> bool:
         """Whether the last invoke's outputs are equal without the rounding to float32."""
         custom = self._context.custom
@@ -355,7 +357,7 @@ class _Run:
 
     def _rounding_decides(
         self,
-        entry: Signature,
+        entry: FileSignature,
         sequence: Sequence[tuple[Array, ...]],
         actual: Sequence[Array],
         expected: Sequence[Array],
@@ -372,9 +374,9 @@ class _Run:
 
     def _difference(
         self,
-        entry: Signature,
-        signature: ModuleSignature,
-        candidate: InputSet,
+        entry: FileSignature,
+        signature: EntryPoint,
+        candidate: RandomInputs,
         sequence: Sequence[tuple[Array, ...]],
         output: int,
     ) -> str:

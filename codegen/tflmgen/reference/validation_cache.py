@@ -9,16 +9,18 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from tflmgen import __version__
-from tflmgen.frontend import Model
+from tflmgen.frontend.tflite import Model
 from tflmgen.ir import Module
 from tflmgen.reference.range_claims import Claims
-from tflmgen.reference.validation import NO_CONTEXT, Context, validate
+from tflmgen.reference.validation import NO_CONTEXT, ValidationContext, validate
 from tflmgen.reference.validation_result import EFFORTS, Validation
 from tflmgen.user_cache import cache_folder, write_cached
+from tflmgen.version import VERSION
 
 
-def validated(model: Model, module: Module, effort: str, claims: Claims, context: Context = NO_CONTEXT) -> Validation:
+def validated(
+    model: Model, module: Module, effort: str, claims: Claims, context: ValidationContext = NO_CONTEXT
+) -> Validation:
     """validate() with an effort of EFFORTS, or what it found before for the same file, Module and tool.
 
     What plug-ins compute is in no such hash: nothing is remembered of a model that has their operators.
@@ -37,7 +39,7 @@ def validated(model: Model, module: Module, effort: str, claims: Claims, context
 
 def _cache_file(model: Model, module: Module, effort: str) -> Path:
     """Named by a hash of all that the result follows from."""
-    digest = hashlib.sha256(f"{__version__} {_own_sources()} {effort} {model.sha256}".encode())
+    digest = hashlib.sha256(f"{VERSION} {_own_sources()} {effort} {model.sha256}".encode())
     digest.update(repr((module.functions, module.signatures, sorted(module.state.items()))).encode())
     for key in sorted(module.constants):
         digest.update(key.encode())
@@ -49,6 +51,6 @@ def _cache_file(model: Model, module: Module, effort: str) -> Path:
 def _own_sources() -> str:
     """A hash of this room's files: what they evaluate may change between releases."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is validated: input sets of each signature, and at most so much work as takes a desktop-class machine
+    """Bounds of a validation: input sets of each signature, and at most as much work as takes a desktop-class machine
     these seconds of CPU, by an estimate that no clock has a part in.
 
     patience  seconds of CPU after which the clock ends the validation, for machines on which the work takes far longer
@@ -24,7 +24,7 @@ EFFORTS = {"quick": Effort(12, 1.0, 20.0), "full": Effort(120, 120.0, 600.0)}
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """What was validated.
+    """Result of a validation: how it went, and how much of the model it covered.
 
     sets         how many input sets were to be run, for each signature
     equal        how many ran and were equal

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tflmgen.ir import Port, Signature
+from tflmgen.ir import EntryPoint, Port
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array
 
@@ -30,7 +30,7 @@ def _window(array: Array, port: Port, number: int) -> Array:
 
 def invoke_window(
     interpreter: ModuleInterpreter,
-    signature: Signature,
+    signature: EntryPoint,
     arrays: Sequence[Array],
     is_first: bool,
     observe: ObserveValue | None = None,
@@ -41,7 +41,7 @@ def invoke_window(
     return outputs
 
 
-def _hops(arrays: Sequence[Array], signature: Signature, count: int) -> Iterator[tuple[Array, ...]]:
+def _hops(arrays: Sequence[Array], signature: EntryPoint, count: int) -> Iterator[tuple[Array, ...]]:
     """The last `count` hops of windows; rows before the first are zeros."""
     for left in range(count, 0, -1):
         yield tuple(_hop(a, port, left) for a, port in zip(arrays, signature.inputs, strict=True))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.reference.element_moves import EVALUATIONS as MOVES
+from tflmgen.reference.definitions.evaluations import MOVES
 from tflmgen.reference.operation import Operation
 
 STEP = 10_000.0
@@ -42,11 +42,11 @@ LAYER_STEP = (30_000.0, 300_000.0)
 RECURRENT_LAYERS = ("SVDF", "RNN", "LSTM")
 
 
-class BudgetError(Exception):
+class WorkError(Exception):
     """The work that an evaluation may do is done."""
 
 
-class ClockError(BudgetError):
+class ClockError(WorkError):
     """The deadline is over, before the work is done."""
 
 
@@ -78,7 +78,7 @@ class Budget:
         if self.whole is not None:
             self.whole.spend(nanoseconds)
         if self.is_exhausted:
-            raise BudgetError
+            raise WorkError
         if time.process_time() > self.deadline:
             raise ClockError
 

@@ -6,11 +6,11 @@ Decided here: the presentation only; every figure comes from plan.json.
 
 from tflmgen.report.notebook_view import notebook_html
 from tflmgen.report.page import report_html
-from tflmgen.report.plan_notes import note_lines
 from tflmgen.report.quantization_page import quantization_html
-from tflmgen.report.removal_texts import dead_channel_lines
+from tflmgen.report.removal_texts import dead_channel_lines, note_lines
 from tflmgen.report.score_plot import ScoreSeries
 from tflmgen.report.sweep_page import sweep_html
+from tflmgen.report.time_text import time_words
 
 __all__ = [
     "ScoreSeries",
@@ -20,4 +20,5 @@ __all__ = [
     "quantization_html",
     "report_html",
     "sweep_html",
+    "time_words",
 ]

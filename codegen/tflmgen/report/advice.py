@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tflmgen.kernels import traits_of
 from tflmgen.report.occupancy import Occupancy
-from tflmgen.report.steps import Json, Plan, Steps
+from tflmgen.report.steps import Json, Plan, PlanSteps
 from tflmgen.terminal import count
 
 LEAST_SHARE = 0.02
@@ -16,7 +16,7 @@ LAYERS = 3
 """Layers and peaks that the advice names at most."""
 
 
-def advice(steps: Steps, occupancy: Occupancy) -> list[str]:
+def advice(steps: PlanSteps, occupancy: Occupancy) -> list[str]:
     """Sentences on arena, flash and copies, in this order; within each, the largest effect first."""
     return [*_arena(steps, occupancy), *_flash(steps), *_copies(steps.plan)]
 
@@ -26,7 +26,7 @@ def binding(occupancy: Occupancy, step: int) -> list[Json]:
     return sorted((occupancy.buffers[n] for n in occupancy.live[step]), key=lambda b: (-b["bytes"], b["offset"]))
 
 
-def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
+def _arena(steps: PlanSteps, occupancy: Occupancy) -> Iterator[str]:
     arena = steps.plan["arena"]
     if not arena["bytes"]:
         return
@@ -59,7 +59,7 @@ def _arena(steps: Steps, occupancy: Occupancy) -> Iterator[str]:
         yield f"{count(floats)} bytes at the fullest step are float32: quantised to int8 they would be a quarter."
 
 
-def _images(steps: Steps, buffers: list[Json]) -> Iterator[Json]:
+def _images(steps: PlanSteps, buffers: list[Json]) -> Iterator[Json]:
     """Model inputs of four dimensions in these buffers."""
     at_entry = {entry["index"] for entry in steps.entries}
     begins = {b["offset"] for b in buffers if any(first in at_entry for first, _ in b["ranges"])}
@@ -76,7 +76,7 @@ def _is_float(buffer: Json) -> bool:
     return bool(buffer["tensors"]) and all(t["type"].startswith("float32") for t in buffer["tensors"])
 
 
-def _flash(steps: Steps) -> Iterator[str]:
+def _flash(steps: PlanSteps) -> Iterator[str]:
     total = steps.plan["weights"]["bytes"]
     layers = sorted((s for s in steps.by_index.values() if s["weights_bytes"]), key=lambda s: -s["weights_bytes"])
     large = [s for s in layers[:LAYERS] if s["weights_bytes"] >= 0.1 * total]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import Json, Steps, shape
+from tflmgen.report.steps import Json, PlanSteps, shape
 from tflmgen.report.timeline import Timeline
 from tflmgen.terminal import count, readable
 
@@ -23,7 +23,7 @@ LINE = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ArenaBlock:
     """A tensor or scratch buffer during its lifetime.
 
     label        empty if it does not fit
@@ -55,14 +55,14 @@ class Tick:
 class ArenaMap:
     """The blocks of a plan's arena, its lower bound, the fullest step, and horizontal grid lines."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ArenaBlock, ...]
     ticks: tuple[Tick, ...]
     bound: float
     peak_x: float
     peak_width: float
 
 
-def arena_map(steps: Steps, occupancy: Occupancy, timeline: Timeline, palette: Palette) -> ArenaMap:
+def arena_map(steps: PlanSteps, occupancy: Occupancy, timeline: Timeline, palette: Palette) -> ArenaMap:
     """Map of a plan whose arena is not empty."""
     size = max(1, steps.plan["arena"]["bytes"])
     painter = _Painter(steps, timeline, palette, size, _first_steps(occupancy))
@@ -98,13 +98,13 @@ def _ticks(size: int) -> Iterator[Tick]:
 
 @dataclass(frozen=True, slots=True)
 class _Painter:
-    steps: Steps
+    steps: PlanSteps
     timeline: Timeline
     palette: Palette
     size: int
     first_steps: Mapping[int, Sequence[tuple[int, int]]]
 
-    def blocks(self, buffer: Json) -> Iterator[Block]:
+    def blocks(self, buffer: Json) -> Iterator[ArenaBlock]:
         if not buffer["tensors"]:
             for first, last in buffer["ranges"]:
                 tip = self._tip(buffer["name"], "scratch memory of one operator", buffer["offset"], buffer["bytes"])
@@ -122,7 +122,7 @@ class _Painter:
             for first, last in tensor["ranges"]:
                 yield self._tensor(buffer, tensor, first, last, begun.get(last, ()))
 
-    def _tensor(self, buffer: Json, tensor: Json, first: int, last: int, begun: Sequence[Json]) -> Block:
+    def _tensor(self, buffer: Json, tensor: Json, first: int, last: int, begun: Sequence[Json]) -> ArenaBlock:
         """begun: tensors of the buffer that begin at the step `last`."""
         offset = buffer["offset"] + tensor["offset"]
         description = f"{shape(tensor['type'])}, {self._lives(first, last)}"
@@ -155,18 +155,18 @@ class _Painter:
     def _tip(self, name: str, description: str, offset: int, size: int) -> str:
         return f"{name}\n{count(size)} bytes ({readable(size)}) at {count(offset)}\n{description}"
 
-    def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> Block:
+    def _block(self, offset: int, size: int, first: int, last: int, style: str, label: str, tip: str) -> ArenaBlock:
         x, width = self.timeline.span(first, last)
         height = 100 * size / self.size
         begun = self.first_steps.get(last, ()) if last > first else ()
         is_covered = any(begin < offset + size and offset < end for begin, end in begun)
         free = self.timeline.span(first, last - 1)[1] if is_covered else width
         y = 100 - 100 * (offset + size) / self.size
-        block = Block(x, y, width, height, style, free, "", "", False, tip, size)
+        block = ArenaBlock(x, y, width, height, style, free, "", "", False, tip, size)
         return _labelled(block, label, count(size), self.timeline.least_width)
 
 
-def _labelled(block: Block, label: str, size: str, map_width: int) -> Block:
+def _labelled(block: ArenaBlock, label: str, size: str, map_width: int) -> ArenaBlock:
     """The block with its label, horizontal or upright, as far as it fits."""
     width, height = block.label_width / 100 * map_width - 6, block.height / 100 * HEIGHT - 4
     label_width = len(label) * GLYPH

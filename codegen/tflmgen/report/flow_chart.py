@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tflmgen.report.layer_texts import quantization_text, window_text
 from tflmgen.report.palette import Palette
-from tflmgen.report.steps import Json, Steps, fitting, shapes
+from tflmgen.report.steps import Json, PlanSteps, fitting, shapes
 from tflmgen.terminal import count
 
 CARD_WIDTH, CARD_HEIGHT, THIN_HEIGHT = 226, 36, 20
@@ -45,7 +45,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChartFrame:
     """Outline of a branch, of a loop, or of a loop's part, with a title."""
 
     x: float
@@ -71,11 +71,11 @@ class Drawing:
     width: float
     height: float
     cards: tuple[Card, ...] = ()
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[ChartFrame, ...] = ()
     edges: tuple[tuple[float, float, Edge], ...] = ()
 
     def moved(self, x: float, y: float) -> Drawing:
-        """The same drawing, `x` further right and `y` further down."""
+        """Copy of the drawing, `x` further right and `y` further down."""
         return replace(
             self,
             cards=tuple(replace(c, x=c.x + x, y=c.y + y) for c in self.cards),
@@ -92,7 +92,7 @@ class Chart:
     drawing: Drawing
 
 
-def flow_charts(steps: Steps, palette: Palette) -> list[Chart]:
+def flow_charts(steps: PlanSteps, palette: Palette) -> list[Chart]:
     """One chart per function, those of signatures first."""
     artist = _Artist(steps, palette)
     return [Chart(entry["function"], artist.function(entry["index"])) for entry in steps.entries]
@@ -100,7 +100,7 @@ def flow_charts(steps: Steps, palette: Palette) -> list[Chart]:
 
 @dataclass(frozen=True, slots=True)
 class _Artist:
-    steps: Steps
+    steps: PlanSteps
     palette: Palette
 
     def function(self, entry: int) -> Drawing:
@@ -242,14 +242,14 @@ class _Artist:
         back_edge = Edge(_back_edge(full - 8, height - PADDING / 2, HEADER - 4), "back")
         title = self.steps.title(index)
         drawing = _together(full, height, placed, [(0.0, 0.0, back_edge)])
-        return replace(drawing, frames=(Frame(0, 0, full, height, "loop", title), *drawing.frames))
+        return replace(drawing, frames=(ChartFrame(0, 0, full, height, "loop", title), *drawing.frames))
 
     def _framed(self, style: str, title: str, inner: Drawing) -> Drawing:
         width = max(inner.width, 96) + 2 * PADDING
         height = inner.height + HEADER + PADDING
         moved = inner.moved((width - inner.width) / 2, HEADER)
         return replace(
-            moved, width=width, height=height, frames=(Frame(0, 0, width, height, style, title), *moved.frames)
+            moved, width=width, height=height, frames=(ChartFrame(0, 0, width, height, style, title), *moved.frames)
         )
 
 

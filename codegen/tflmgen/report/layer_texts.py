@@ -8,7 +8,7 @@ from typing import Any
 
 from tflmgen.report.palette import Palette
 from tflmgen.report.removal_texts import dead_channels
-from tflmgen.report.steps import TIMES, Json, Plan, Steps, shapes
+from tflmgen.report.steps import TIMES, Json, Plan, PlanSteps, shapes
 from tflmgen.terminal import count, share
 
 
@@ -63,7 +63,7 @@ class DeadRow:
     macs: str
 
 
-def dead_rows(steps: Steps) -> Iterator[DeadRow]:
+def dead_rows(steps: PlanSteps) -> Iterator[DeadRow]:
     """One row per layer with dead channels."""
     parts = {f"{part['subgraph']}.{part['operator']}": (step, part) for step, part in _operators(steps)}
     for layer in dead_channels(steps.plan):
@@ -74,7 +74,7 @@ def dead_rows(steps: Steps) -> Iterator[DeadRow]:
         yield DeadRow(step, layer.place, name, dead, layer.known, layer.channels - layer.known, text)
 
 
-def _operators(steps: Steps) -> Iterator[tuple[int, Json]]:
+def _operators(steps: PlanSteps) -> Iterator[tuple[int, Json]]:
     """(step, operator) for all operators, including stages of row streaming."""
     for index, step in steps.by_index.items():
         if step["kind"] == "operator":
@@ -119,7 +119,7 @@ STREAM_COLUMNS = (
 """Column titles; those of numeric columns end in '>'."""
 
 
-def stream_tables(steps: Steps, palette: Palette) -> Iterator[StreamTable]:
+def stream_tables(steps: PlanSteps, palette: Palette) -> Iterator[StreamTable]:
     """A table for each step that is a row stream, with its stages as rows."""
     for index, step in steps.by_index.items():
         if "stages" in step:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.project import Board, Memory, state_bytes
+from tflmgen.hardware import Board, Memory
+from tflmgen.project import state_bytes
 from tflmgen.report.steps import Plan
-from tflmgen.report.tables import Part
+from tflmgen.report.tables import BarPart
 from tflmgen.terminal import readable, share
 
 ZOOMED = 16
@@ -26,7 +27,7 @@ class Bar:
     used: int
     total: int
     shown: int
-    parts: tuple[Part, ...]
+    parts: tuple[BarPart, ...]
 
     @property
     def is_cut(self) -> bool:
@@ -88,5 +89,5 @@ def _bar(title: str, limit: int, parts: list[tuple[str, int, str]]) -> Bar:
     total = max(limit, used, 1)
     if used and used * ZOOMED < limit:
         total = min(limit, 1 << (used * 5 // 4).bit_length())
-    displayed = [Part(title, size, 100 * size / total, style) for title, size, style in parts if size > 0]
+    displayed = [BarPart(title, size, 100 * size / total, style) for title, size, style in parts if size > 0]
     return Bar(title, used, limit, total, tuple(displayed))

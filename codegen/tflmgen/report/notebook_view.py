@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tflmgen.backend import render
-from tflmgen.project import Board, state_bytes
+from tflmgen.hardware import Board
+from tflmgen.project import state_bytes
 from tflmgen.report.arena_map import arena_map
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import COLOURS, Palette
-from tflmgen.report.steps import Plan, Steps
+from tflmgen.report.steps import Plan, PlanSteps
 from tflmgen.report.timeline import Timeline
 
 HUES = tuple(f"hsl({360 * number // COLOURS}, 55%, 62%)" for number in range(COLOURS))
@@ -20,7 +21,7 @@ OPERATORS_SHOWN = 40
 
 def notebook_html(plan: Plan, board: Board) -> str:
     """HTML of a plan (schema/plan.json) for a cell of a notebook."""
-    steps, occupancy = Steps(plan), Occupancy(plan)
+    steps, occupancy = PlanSteps(plan), Occupancy(plan)
     blocks = []
     if plan["arena"]["bytes"]:
         drawn = arena_map(steps, occupancy, Timeline(steps, occupancy.bytes), Palette(steps))

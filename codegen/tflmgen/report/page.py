@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.backend import render
-from tflmgen.project import Board
+from tflmgen.hardware import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
 from tflmgen.report.flow_chart import flow_charts
@@ -15,9 +15,9 @@ from tflmgen.report.memory import memory_bars
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
 from tflmgen.report.score_plot import ScoreSeries, score_plots
-from tflmgen.report.stage_rows import stage_table
-from tflmgen.report.steps import Plan, Steps, shape
-from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, work_parts
+from tflmgen.report.steps import Plan, PlanSteps, shape
+from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, stage_table, work_parts
+from tflmgen.report.time_text import time_words
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
 from tflmgen.terminal import count, readable, share
 
@@ -35,7 +35,7 @@ def report_html(
     bench     output of `tflmgen bench --json` (schema/bench.json)
     scores    an application's scores on files of samples
     """
-    steps, occupancy = Steps(plan), Occupancy(plan)
+    steps, occupancy = PlanSteps(plan), Occupancy(plan)
     palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
     return render(
         "report/report.html.j2",
@@ -62,7 +62,9 @@ def report_html(
     )
 
 
-def _arena(plan: Plan, steps: Steps, occupancy: Occupancy, palette: Palette, timeline: Timeline) -> dict[str, object]:
+def _arena(
+    plan: Plan, steps: PlanSteps, occupancy: Occupancy, palette: Palette, timeline: Timeline
+) -> dict[str, object]:
     peak, has_arena = plan["arena"]["peak_step"], plan["arena"]["bytes"] > 0
     return {
         "map": arena_map(steps, occupancy, timeline, palette) if has_arena else None,
@@ -77,7 +79,7 @@ def _arena(plan: Plan, steps: Steps, occupancy: Occupancy, palette: Palette, tim
 
 
 def _operator_table(
-    steps: Steps, palette: Palette, occupancy: Occupancy, bench: Mapping[str, Any] | None
+    steps: PlanSteps, palette: Palette, occupancy: Occupancy, bench: Mapping[str, Any] | None
 ) -> dict[str, object]:
     rows = list(operator_rows(steps, palette, occupancy.bytes, bench))
     return {"operator_columns": operator_columns(bench), "operator_rows": rows}
@@ -88,14 +90,14 @@ def _column(column: Any) -> dict[str, Any]:
     return {"x": round(column.x, 3), "w": round(column.width, 3), "t": title, "b": column.bytes}
 
 
-def _bound(buffer: Mapping[str, Any], steps: Steps) -> dict[str, Any]:
+def _bound(buffer: Mapping[str, Any], steps: PlanSteps) -> dict[str, Any]:
     types = {shape(t["type"]) for t in buffer["tensors"] if t["bytes"] + 3 >= buffer["bytes"]}
     label = sorted(types)[0] if types else "scratch" if not buffer["tensors"] else ""
     return {"name": steps.short(buffer["name"], 60), "full": buffer["name"], "bytes": buffer["bytes"], "what": label}
 
 
 def _tiles(
-    plan: Plan, board: Board, steps: Steps, firmware: Mapping[str, Any] | None, bench: Mapping[str, Any] | None
+    plan: Plan, board: Board, steps: PlanSteps, firmware: Mapping[str, Any] | None, bench: Mapping[str, Any] | None
 ) -> list[tuple[str, str, str, str]]:
     """(id, title, figure, note)"""
     arena, weights = plan["arena"], plan["weights"]["bytes"]
@@ -116,6 +118,9 @@ def _tiles(
         tiles.insert(
             2, ("image", "Firmware", readable(image), _share_text(image, flash, "flash", "code, weights, start-up"))
         )
+    if time := time_words(plan):
+        figure, _, at = time.partition(" at ")
+        tiles.append(("time", "Time", figure, f"estimated, at {at}"))
     if bench is not None:
         total = bench["total"]["instructions"]
         tiles.append(("instructions", "Instructions", _with_prefix(total), _counted_note(total, bench["emulator"])))
@@ -143,7 +148,7 @@ def _with_prefix(value: int) -> str:
     return str(value)
 
 
-def _macs_note(plan: Plan, steps: Steps) -> str:
+def _macs_note(plan: Plan, steps: PlanSteps) -> str:
     computed, file = plan["macs"]["computed"], plan["macs"]["file"]
     if not file:
         return "no operator has any"
@@ -155,7 +160,7 @@ def _macs_note(plan: Plan, steps: Steps) -> str:
     return ", ".join(words) or "in each call"
 
 
-def _control(steps: Steps) -> str:
+def _control(steps: PlanSteps) -> str:
     kinds = [step["kind"] for step in steps.by_index.values()]
     words = [f"{kinds.count(kind)} {kind}" for kind in ("if", "while", "call") if kind in kinds]
     return ", ".join(words) or "no control flow"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tflmgen.report.steps import Json, Steps
+from tflmgen.report.steps import Json, PlanSteps
 
 COLOURS = 8
 """Colours that the page's style sheet has."""
@@ -20,7 +20,7 @@ class Palette:
     Tensors of one subgraph alternate between two shades, to distinguish neighbours.
     """
 
-    steps: Steps
+    steps: PlanSteps
 
     @cached_property
     def subgraphs(self) -> list[int]:

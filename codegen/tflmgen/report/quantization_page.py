@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tflmgen import __version__
 from tflmgen.backend import render
 from tflmgen.terminal import count, readable, share
+from tflmgen.version import VERSION
 
 WIDTH, HEIGHT = 192, 30
 """Size of a histogram in pixels."""
@@ -19,7 +19,7 @@ def quantization_html(contents: Mapping[str, Any]) -> str:
     return render(
         "report/quantize.html.j2",
         contents=contents,
-        version=__version__,
+        version=VERSION,
         tiles=_tiles(contents),
         webs=[{**web, **_picture(web)} for web in contents["webs"]],
         width=WIDTH,

@@ -1,4 +1,4 @@
-"""Dead channels and other removals of value-range analysis, as text."""
+"""Sentences about a plan for a terminal: warnings, notes, and channels left out by value-range analysis."""
 
 from __future__ import annotations
 
@@ -69,3 +69,9 @@ def dead_channel_lines(plan: Mapping[str, Any]) -> list[str]:
             "`tflmgen inspect` lists what is left out, --no-range-analysis computes all."
         )
     return lines
+
+
+def note_lines(plan: Mapping[str, Any]) -> list[str]:
+    """Lines for a terminal: warnings of the proof first, then notes."""
+    warnings = [f"warning: {part['warning']}" for part in plan["proof"] if part.get("warning")]
+    return [*warnings, *(f"note: {note}" for note in plan["notes"])]

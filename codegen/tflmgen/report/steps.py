@@ -17,7 +17,7 @@ BOUNDARIES = frozenset({"entry", "exit", "load", "store", "then", "else", "init"
 
 
 @dataclass(frozen=True)
-class Steps:
+class PlanSteps:
     """Steps of a plan by index, and their nesting."""
 
     plan: Plan

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tflmgen import __version__
 from tflmgen.backend import render
+from tflmgen.version import VERSION
 
 SHOWN = (
     "task", "model", "board", "options", "status", "fits", "ram_bytes", "weights_bytes", "flash_bytes",
@@ -32,7 +32,7 @@ def sweep_html(rows: Sequence[Mapping[str, Any]], front: Sequence[str], links: M
     statuses = {name: sum(row["status"] == name for row in rows) for name in sorted({r["status"] for r in rows})}
     return render(
         "report/sweep.html.j2",
-        version=__version__,
+        version=VERSION,
         data=text,
         total=len(rows),
         statuses=statuses,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from tflmgen.report.steps import BOUNDARIES, TIMES, Json, Steps
+from tflmgen.report.steps import BOUNDARIES, TIMES, Json, PlanSteps
 
 UNIT = 15
 """Smallest width of an operator's column in pixels."""
@@ -17,7 +17,7 @@ LEAST_WIDTH, LANE_HEIGHT, NAMES_HEIGHT = 520, 22, 130
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class StepColumn:
     """Column of one step; position and width in percent of the map's width."""
 
     step: Json
@@ -52,7 +52,7 @@ class Lane:
 class Timeline:
     """Columns of a plan's steps, in the plan's order; `occupied`: live bytes of the arena per step."""
 
-    steps: Steps
+    steps: PlanSteps
     occupied: list[int]
 
     @cached_property
@@ -65,13 +65,13 @@ class Timeline:
         return max(LEAST_WIDTH, round(sum(self._weights) * UNIT))
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[StepColumn]:
         """A column for each step, as wide as the step's weight."""
         total = sum(self._weights)
         columns, x = [], 0.0
         for index, weight in enumerate(self._weights):
             step, width = self.steps.by_index[index], 100 * weight / total
-            columns.append(Column(step, self.steps.title(index), x, width, self.occupied[index]))
+            columns.append(StepColumn(step, self.steps.title(index), x, width, self.occupied[index]))
             x += width
         return columns
 

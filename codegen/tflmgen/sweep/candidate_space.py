@@ -14,9 +14,10 @@ from typing import Any
 
 from tflmgen.api import source_file
 from tflmgen.errors import TflmgenError, UsageError
-from tflmgen.frontend import TFLITE_ONLY, file_of_source, is_torch_function, write_model
+from tflmgen.frontend.onnx import file_of_source, is_torch_function
+from tflmgen.frontend.tflite import write_model
 from tflmgen.options import BuildOptions, OutputOptions
-from tflmgen.source_proof import read_compared
+from tflmgen.sources import TFLITE_ONLY, read_compared
 from tflmgen.terminal import Console
 from tflmgen.user_files import MODEL_LIMIT, read_limited, read_text_limited
 
@@ -122,7 +123,7 @@ def _candidates(module: ModuleType, text: str, path: Path) -> Iterator[Candidate
 
 
 def _user_candidates(module: ModuleType, path: Path) -> Iterator[Any]:
-    """What the user's candidates() gives, which may raise anything."""
+    """Values of the user's candidates(), which may raise anything."""
     try:
         yield from module.candidates()
     except (Exception, SystemExit) as error:

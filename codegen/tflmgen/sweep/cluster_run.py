@@ -43,7 +43,7 @@ _SETTINGS = {
 """Dask's settings of a cluster here."""
 
 SECONDS_PER_LOOK = 5.0
-"""How often the scheduler is asked how many threads there are: workers come and go."""
+"""Interval at which the scheduler is asked for its number of threads: workers come and go."""
 
 _LOCAL = threading.local()
 
@@ -162,7 +162,7 @@ def _client(scheduler: str, workers: int, table: ResultTable) -> Iterator[Any]:
 
 @contextmanager
 def _children_without_ctrl_c() -> Iterator[None]:
-    """What the body starts does not get the terminal's Ctrl-C: this process does, and ends its workers.
+    """Keeps the terminal's Ctrl-C from processes that the body starts: this process gets it, and ends its workers.
 
     Threads and processes inherit the mask of signals. multiprocessing's tracker, as it starts, unblocks what it can:
     it is started before.

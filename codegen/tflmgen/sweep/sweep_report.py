@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tflmgen.api import CompiledModel, build_options, plan_file, source_file
+from tflmgen.actions import plan_file
+from tflmgen.api import CompiledModel, build_options, source_file
 from tflmgen.errors import TflmgenError
+from tflmgen.hardware import board_for
 from tflmgen.options import Validate
-from tflmgen.project import board_for, write_whole
 from tflmgen.report import sweep_html
 from tflmgen.sweep.candidate_space import SILENT
 from tflmgen.sweep.row_evaluation import model_source
 from tflmgen.sweep.sweep_task import Row, Task, row_for_json
 from tflmgen.terminal import Progress, no_progress
+from tflmgen.user_files import write_whole
 
 MAX_REPORTS = 40
 """Builds of the front that get a report, at even distances along it: each is compiled to C in about a second."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tflmgen import __version__
 from tflmgen.options import Measured
 from tflmgen.sweep.candidate_space import Candidate
+from tflmgen.version import VERSION
 
 Row = dict[str, Any]
 """The figures of a task, by the names of COLUMNS."""
@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 
 
 class Status(str, Enum):
-    """How a task ended: with figures, refused by tflmgen or the user's code, or with its process."""
+    """End of a task: with figures, refused by tflmgen or the user's code, or with its process."""
 
     OK = "ok"
     FAILED = "failed"
@@ -74,7 +74,7 @@ class Task:
     def choices(self) -> Json:
         """Settings that figures depend on, beside the model: version, board, options, measurement."""
         return {
-            "version": __version__,
+            "version": VERSION,
             "board": self.board,
             "options": dict(self.options),
             "measure": self.measure.value,
@@ -82,7 +82,7 @@ class Task:
 
     @property
     def id(self) -> str:
-        """The same in every run of a sweep: SHA-256 of candidate, board, options and what is measured."""
+        """SHA-256 of candidate, board, options and measurements, which is equal in every run of a sweep."""
         return key_of(self.candidate.digest, self.choices)
 
     @property

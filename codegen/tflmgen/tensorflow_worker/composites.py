@@ -8,7 +8,7 @@ composites that become operators. Others lose their name, and are inlined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -26,6 +26,18 @@ def composite_of(function: Any) -> str:
     """Name of the operation that a function of a GraphDef's library implements; empty if it names none."""
     value = function.attr.get(IMPLEMENTS, None)
     return "" if value is None else str(value.func.name or value.s.decode(errors="replace"))
+
+
+def fused_name(name: str, options: Mapping[str, int]) -> str:
+    """The attribute of a function that stands for a custom operator with these options."""
+    attributes = "".join(f' attr {{ key: "{key}" value {{ i: {number} }} }}' for key, number in options.items())
+    return f'name: "{name}" attr {{ key: "{FUSABLE}" value {{ b: true }} }}{attributes}'
+
+
+def fused_names(graph_def: Any) -> list[str]:
+    """Names of the custom operators that functions of a graph stand for."""
+    functions = [function for function in graph_def.library.function if composite_of(function)]
+    return [composite_of(f) for f in functions if f.attr[IMPLEMENTS].func.attr[FUSABLE].b]
 
 
 def keeping_composites(

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
-from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.loaded_source import SourceError
 from tflmgen.user_files import MEGABYTE, MODEL_LIMIT, read_limited, read_text_limited
 
 TEXT_GRAPH_LIMIT = 256 * MEGABYTE

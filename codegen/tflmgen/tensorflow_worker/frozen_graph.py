@@ -11,8 +11,8 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tflmgen.tensorflow_worker.file_operations import TEXT_GRAPH_LIMIT, check_graph
-from tflmgen.tensorflow_worker.source_error import SourceError
-from tflmgen.tensorflow_worker.tensor_names import full_name
+from tflmgen.tensorflow_worker.graph_functions import full_name
+from tflmgen.tensorflow_worker.loaded_source import SourceError
 from tflmgen.user_files import MODEL_LIMIT, read_limited, read_text_limited
 
 VARIABLES = frozenset({"VarHandleOp", "VariableV2", "Variable", "VarIsInitializedOp"})

@@ -1,4 +1,7 @@
-"""Functions of a GraphDef's library, written node by node."""
+"""Functions of a GraphDef's library, written node by node.
+
+A tensor is named "node" or "node:0", a node's first output, and "^node" is a control input.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,16 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import function_pb2, node_def_pb2
+
+
+def full_name(name: str) -> str:
+    """Name of a tensor; that of a node stands for its first output."""
+    return name if ":" in name else f"{name}:0"
+
+
+def node_name(name: str) -> str:
+    """Name of the node that makes a tensor, or that a control input names."""
+    return name.lstrip("^").split(":")[0]
 
 
 def bodies_of(graph_def: Any) -> Iterator[Any]:
@@ -66,3 +79,31 @@ def return_outputs(body: Any, names: Sequence[str]) -> None:
     """Makes tensors the function's results."""
     for number, name in enumerate(names):
         body.ret[f"result_{number}"] = name
+
+
+def rename_functions(graph_def: Any, suffix: str) -> None:
+    """Appends `suffix` to the names of all functions, where they are made and where they are called."""
+    own = {function.signature.name for function in graph_def.library.function}
+    for function in graph_def.library.function:
+        function.signature.name += suffix
+    del graph_def.library.gradient[:]
+    for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
+        for node in nodes:
+            node.op += suffix if node.op in own else ""
+            for called in _references(node):
+                if called.name in own:
+                    called.name += suffix
+
+
+def functions_of(node: Any) -> list[str]:
+    """Names of the functions that a node may call; its operation may be one."""
+    return [node.op, *(function.name for function in _references(node))]
+
+
+def _references(node: Any) -> list[Any]:
+    """References to functions among a node's attributes."""
+    functions = []
+    for value in node.attr.values():
+        kind = value.WhichOneof("value")
+        functions += [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
+    return functions

@@ -1,20 +1,29 @@
-"""What TensorFlow's converter breaks, rewritten in the GraphDef before it: one function each, in two tuples."""
+"""Rewrites of a GraphDef that TensorFlow's converter would break: one function each, in two tuples."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from tflmgen.tensorflow_worker.angle_operands import broadcast_angles
 from tflmgen.tensorflow_worker.case_branches import lower_cases
+from tflmgen.tensorflow_worker.complex_pairs import computes_with_complex
+from tflmgen.tensorflow_worker.flow_body import FlowBody
+from tflmgen.tensorflow_worker.flow_retrace import FlowRetrace, needs_retrace
 from tflmgen.tensorflow_worker.for_loops import lower_for_loops
+from tflmgen.tensorflow_worker.graph_functions import rename_functions
+from tflmgen.tensorflow_worker.lookup_tables import captured_tables, has_tables, search_tables
 from tflmgen.tensorflow_worker.matmul_activations import keep_activations
-from tflmgen.tensorflow_worker.number_conditions import compare_conditions
-from tflmgen.tensorflow_worker.open_batches import fix_rows_of_lists
+from tflmgen.tensorflow_worker.merged_branches import UnstructuredError
+from tflmgen.tensorflow_worker.refused_operands import broadcast_angles, compare_conditions, fix_rows_of_lists
+from tflmgen.tensorflow_worker.stack_lists import has_stacks, lower_stacks
+from tflmgen.tensorflow_worker.structured_control_flow import structured_values
 from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
+from tflmgen.tensorflow_worker.version_1_functions import has_control_flow_v1
+from tflmgen.tensorflow_worker.written_gradients import GRADIENTS, OF_TRAINING
+from tflmgen.tensorflow_worker.written_operations import has_written_operations, write_operations
 
 Mend = Callable[[Any, Sequence[str]], str]
 """Changes a GraphDef with these outputs in place; a sentence about what was done, empty if nothing was."""
@@ -30,14 +39,21 @@ def _drop_shape_checks(graph_def: Any, _: Sequence[str]) -> str:
     return ""
 
 
-BEFORE_FREEZING: tuple[Mend, ...] = (lower_cases, lower_for_loops, compare_conditions, broadcast_angles)
-"""What freezing would lower to control flow that the converter does not know, and what depends on no constants."""
+BEFORE_FREEZING: tuple[Mend, ...] = (
+    lower_cases,
+    lower_for_loops,
+    compare_conditions,
+    broadcast_angles,
+)
+"""Rewrites of nodes that freezing would lower to unknown control flow, and of nodes that depend on no constants."""
+WITH_VARIABLES: tuple[Mend, ...] = (*BEFORE_FREEZING, keep_activations)
+"""Rewrites of a graph whose variables stay variables."""
 BEFORE_STRUCTURE: tuple[Mend, ...] = (keep_activations, lower_tensor_arrays)
-"""What depends on which operands are constants, before control flow of version 1 becomes If and While."""
+"""Rewrites that depend on which operands are constants, before control flow of version 1 becomes If and While."""
 AFTER_STRUCTURE: tuple[Mend, ...] = (_drop_shape_checks, fix_rows_of_lists)
-"""What would take shapes away from loop variables before."""
+"""Rewrites of nodes that erase the shapes of loop variables."""
 AFTER_FREEZING: tuple[Mend, ...] = (*AFTER_STRUCTURE, *BEFORE_STRUCTURE)
-"""Both, for a graph without control flow of version 1."""
+"""All rewrites, for a graph without control flow of version 1."""
 
 _VERSIONS = itertools.count()
 
@@ -49,38 +65,12 @@ def mend_graph(graph_def: Any, outputs: Sequence[str], mends: Sequence[Mend]) ->
     return done
 
 
-def rename_functions(graph_def: Any, suffix: str) -> None:
-    """Appends `suffix` to the names of all functions, where they are made and where they are called."""
-    own = {function.signature.name for function in graph_def.library.function}
-    for function in graph_def.library.function:
-        function.signature.name += suffix
-    del graph_def.library.gradient[:]
-    for nodes in (graph_def.node, *(function.node_def for function in graph_def.library.function)):
-        for node in nodes:
-            node.op += suffix if node.op in own else ""
-            for called in _functions_of(node):
-                if called.name in own:
-                    called.name += suffix
+def _mapped(function: Any, trace: Callable[[dict[str, Any], list[str]], Any], left_out: Container[str] = ()) -> Any:
+    """A ConcreteFunction of the same inputs and captures.
 
-
-def _functions_of(node: Any) -> list[Any]:
-    """References to functions among a node's attributes."""
-    functions = []
-    for value in node.attr.values():
-        kind = value.WhichOneof("value")
-        functions += [value.func] if kind == "func" else list(value.list.func) if kind == "list" else []
-    return functions
-
-
-def mended_function(function: Any, also: Mend) -> tuple[Any, list[str]]:
-    """A ConcreteFunction that computes the same on the same variables, mended; and what was done.
-
-    also  a mend of this conversion
+    trace     (tensors by the names of inputs and captures, names of outputs) -> outputs
+    left_out  captures that it does not need
     """
-    graph_def = function.graph.as_graph_def()
-    done = mend_graph(graph_def, [], (also, *BEFORE_FREEZING))
-    if not done:
-        return function, []
     captures = function.graph.captures
     own = function.inputs[: len(function.inputs) - len(captures)]
 
@@ -88,10 +78,58 @@ def mended_function(function: Any, also: Mend) -> tuple[Any, list[str]]:
         graph = tf.compat.v1.get_default_graph()
         for variable in function.graph.variables:
             graph.watch_variable(variable)
-        mapping = {inner.name: graph.capture(outer) for outer, inner in captures}
+        mapping = {inner.name: graph.capture(outer) for outer, inner in captures if inner.op.name not in left_out}
         mapping |= {old.name: new for old, new in zip(own, tensors, strict=True)}
-        outputs = [tensor.name for tensor in function.outputs]
-        return tf.graph_util.import_graph_def(graph_def, mapping, outputs, name="")
+        return trace(mapping, [tensor.name for tensor in function.outputs])
 
     specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
-    return tf.function(run, autograph=False).get_concrete_function(*specs), done
+    return tf.function(run, autograph=False).get_concrete_function(*specs)
+
+
+def structured(function: Any, has_variables: bool) -> Any:
+    """A ConcreteFunction with lists for stacks of version 1, and with If and While for its control flow.
+
+    Control flow alone may stay in a graph without variables: it is frozen first.
+    """
+    graph_def = function.graph.as_graph_def()
+    if not has_stacks(graph_def) and not (has_variables and has_control_flow_v1(graph_def)):
+        return function
+    try:
+        lower_stacks(graph_def)
+        lower_tensor_arrays(graph_def, [tensor.name for tensor in function.outputs])
+        return _mapped(function, lambda mapping, outputs: structured_values(graph_def, mapping, outputs))
+    except UnstructuredError as error:
+        raise error.refusal from None
+
+
+def mended_function(
+    function: Any, also: Mend, mends: Sequence[Mend], max_iterations: int | None
+) -> tuple[Any, list[str]]:
+    """A ConcreteFunction that computes the same on the same variables, mended; and what was done.
+
+    max_iterations  bound of loops whose condition gives none, and of which a gradient keeps values
+    """
+    graph_def = function.graph.as_graph_def()
+    captures = function.graph.captures
+    tables = captured_tables(graph_def, captures) if has_tables(graph_def) else {}
+    has_pairs = computes_with_complex(graph_def, function.inputs, function.outputs)
+    is_derived = needs_retrace(graph_def, GRADIENTS)
+    if tables or has_pairs or has_written_operations(graph_def):
+        graph_def = function.graph.as_graph_def(add_shapes=True)
+    first = (
+        lambda graph, _: search_tables(graph, tables),
+        also,
+        # A graph that is traced again has them written with the shapes that it finds.
+        *(() if is_derived else (lambda graph, outputs: write_operations(graph, outputs, has_pairs),)),
+    )
+    done = mend_graph(graph_def, [], (*first, *mends))
+    if not done and not is_derived:
+        return function, []
+
+    def trace(mapping: dict[str, Any], outputs: list[str]) -> Any:
+        if not is_derived:
+            return tf.graph_util.import_graph_def(graph_def, mapping, outputs, name="")
+        body = FlowBody(graph_def.node, list(mapping), outputs)
+        return FlowRetrace(graph_def, OF_TRAINING, max_iterations).run(body, list(mapping.values()))
+
+    return _mapped(function, trace, tables), done

@@ -22,7 +22,7 @@ import keras
 import numpy as np
 from keras.src.backend import Variable
 
-from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.loaded_source import SourceError
 from tflmgen.user_files import DAMAGED_ZIP, MEGABYTE, MODEL_LIMIT, open_regular, read_limited, read_member
 
 CONFIGURATION_LIMIT = 16 * MEGABYTE

@@ -16,8 +16,7 @@ import tensorflow as tf
 from tflmgen.tensorflow_worker.file_operations import check_graph, checked_saved_model
 from tflmgen.tensorflow_worker.frozen_graph import load_frozen
 from tflmgen.tensorflow_worker.keras_file import load_keras
-from tflmgen.tensorflow_worker.loaded_source import Entry, Program, port_of
-from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.loaded_source import LoadedEntry, LoadedProgram, SourceError, port_of
 from tflmgen.tensorflow_worker.version_1_saved_model import FrozenSignature, frozen_signatures, reference_tags
 
 Request = Mapping[str, Any]
@@ -28,7 +27,7 @@ _IN_USER_CODE = "in user code:"
 _CAUSE = "Exception encountered: "
 
 
-def load_source(request: Request) -> Program:
+def load_source(request: Request) -> LoadedProgram:
     """The Program of request["source"], of the kind request["kind"]. Raises SourceError."""
     tf.config.set_visible_devices([], "GPU")
     tf.config.threading.set_intra_op_parallelism_threads(2)
@@ -39,7 +38,7 @@ def load_source(request: Request) -> Program:
     return program
 
 
-def _keras_file(request: Request) -> Program:
+def _keras_file(request: Request) -> LoadedProgram:
     path = Path(request["source"])
     objects = _objects_of(request.get("objects"))
     try:
@@ -71,7 +70,7 @@ def _objects_of(file: str | None) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__}
 
 
-def _keras_model(model: Any, request: Request) -> Program:
+def _keras_model(model: Any, request: Request) -> LoadedProgram:
     try:
         inputs = [*model.inputs] if isinstance(model.inputs, (list, tuple)) else [model.inputs]
         structure = model.inputs if isinstance(model.inputs, (list, tuple)) and len(inputs) > 1 else inputs[0]
@@ -93,10 +92,10 @@ def _keras_model(model: Any, request: Request) -> Program:
     # A Sequential model keeps the names in the functional model that it builds.
     layered = model if hasattr(model, "output_names") else getattr(model, "_functional", None)
     outputs = [str(name) for name in getattr(layered, "output_names", ())]
-    return Program([_entry("serving_default", names, specs, run, outputs)], model)
+    return LoadedProgram([_entry("serving_default", names, specs, run, outputs)], model)
 
 
-def _saved_model(request: Request) -> Program:
+def _saved_model(request: Request) -> LoadedProgram:
     scratch = TemporaryDirectory()
     path = str(checked_saved_model(Path(request["source"]), Path(scratch.name)))
     tags = reference_tags(Path(path))
@@ -119,14 +118,14 @@ def _saved_model(request: Request) -> Program:
     if set(keys) == KERAS_SIGNATURES:
         keys = ["serving_default"]
     if loaded is None:
-        return Program([_frozen_signature(key, signatures[key], request) for key in keys])
-    return Program([_signature(key, signatures[key], request) for key in keys], loaded)
+        return LoadedProgram([_frozen_signature(key, signatures[key], request) for key in keys])
+    return LoadedProgram([_signature(key, signatures[key], request) for key in keys], loaded)
 
 
-def _frozen_signature(key: str, signature: FrozenSignature, request: Request) -> Entry:
+def _frozen_signature(key: str, signature: FrozenSignature, request: Request) -> LoadedEntry:
     shapes = {name: _fixed_shape(name, shape, request) for name, shape in signature.shapes().items()}
     function = signature.function(shapes)
-    return Entry(
+    return LoadedEntry(
         key,
         tuple(map(port_of, signature.inputs, function.inputs)),
         tuple(map(port_of, signature.outputs, function.outputs)),
@@ -134,8 +133,9 @@ def _frozen_signature(key: str, signature: FrozenSignature, request: Request) ->
     )
 
 
-def _signature(key: str, function: Any, request: Request) -> Entry:
-    structure = function.structured_input_signature[1]
+def _signature(key: str, function: Any, request: Request) -> LoadedEntry:
+    # A loaded signature has its inputs in another order in each process; by their names as TensorFlow flattens them.
+    structure = dict(sorted(function.structured_input_signature[1].items()))
     specs = [tf.TensorSpec(_fixed_shape(name, spec.shape, request), spec.dtype) for name, spec in structure.items()]
     outputs = sorted(function.structured_outputs)
 
@@ -146,7 +146,7 @@ def _signature(key: str, function: Any, request: Request) -> Entry:
     return _entry(key, list(structure), specs, run, outputs)
 
 
-def _frozen(request: Request) -> Program:
+def _frozen(request: Request) -> LoadedProgram:
     path = Path(request["source"])
     function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"])
     names = [name.removesuffix(":0") for name in inputs]
@@ -156,12 +156,12 @@ def _frozen(request: Request) -> Program:
         function, inputs, outputs = load_frozen(path, request["inputs"], request["outputs"], fixed)
     ports = tuple(port_of(name, tensor) for name, tensor in zip(names, function.inputs, strict=True))
     results = [name.removesuffix(":0") for name in outputs]
-    return Program(
-        [Entry("serving_default", ports, tuple(map(port_of, results, function.outputs)), function)], function
+    return LoadedProgram(
+        [LoadedEntry("serving_default", ports, tuple(map(port_of, results, function.outputs)), function)], function
     )
 
 
-def _python(request: Request) -> Program:
+def _python(request: Request) -> LoadedProgram:
     path, name = Path(request["source"]), request["function"]
     with _located(path):
         model = getattr(_imported(path), name, None)
@@ -210,7 +210,7 @@ def _is_traceable(value: Any) -> bool:
     return hasattr(value, "get_concrete_function") or hasattr(value, "structured_input_signature")
 
 
-def _traced(function: Any, request: Request, owner: Any) -> Program:
+def _traced(function: Any, request: Request, owner: Any) -> LoadedProgram:
     concrete = function
     if hasattr(function, "get_concrete_function"):
         try:
@@ -235,11 +235,11 @@ def _traced(function: Any, request: Request, owner: Any) -> Program:
         args, kwargs = tf.nest.pack_sequence_as((positional, named), list(tensors))
         return concrete(*args, **kwargs)
 
-    return Program([_entry("serving_default", names, specs, run)], owner)
+    return LoadedProgram([_entry("serving_default", names, specs, run)], owner)
 
 
 def _reason(error: Exception) -> str:
-    """What TensorFlow says of an error, and where: it quotes the program in between, from the outermost call on."""
+    """Message and place of an error of TensorFlow: it quotes the program in between, from the outermost call on."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     places = [line for line in lines if line.startswith("File ")]
     if not places:
@@ -249,7 +249,7 @@ def _reason(error: Exception) -> str:
 
 def _entry(
     key: str, names: Sequence[str], specs: Sequence[Any], run: Callable[..., Any], outputs: Sequence[str] = ()
-) -> Entry:
+) -> LoadedEntry:
     """The entry of a function of flat tensors; each output gets a name: its key in the dictionary that the function
     returns, or else the one of `outputs`.
     """
@@ -268,7 +268,7 @@ def _entry(
     if len(outputs) != len(results) or len(set(outputs)) != len(outputs):
         outputs = [f"output_{i}" for i in range(len(results))]
     ports = tuple(port_of(name, spec) for name, spec in zip(names, specs, strict=True))
-    return Entry(key, ports, tuple(map(port_of, outputs, results)), function)
+    return LoadedEntry(key, ports, tuple(map(port_of, outputs, results)), function)
 
 
 def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
@@ -285,7 +285,7 @@ def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
     return tuple(1 if dim is None else int(dim) for dim in dims)
 
 
-_LOADERS: Mapping[str, Callable[[Request], Program]] = {
+_LOADERS: Mapping[str, Callable[[Request], LoadedProgram]] = {
     "keras": _keras_file,
     "saved_model": _saved_model,
     "graph": _frozen,

@@ -7,12 +7,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+
+class SourceError(Exception):
+    """Something about the source that its owner can mend."""
+
+    def __init__(self, rule: str, advice: str = "") -> None:
+        super().__init__(rule)
+        self.rule, self.advice = rule, advice
+
+
 WRITES = frozenset({"AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceScatterUpdate"})
 """Operations that change a variable."""
+UPDATES = ("ResourceApply", "ResourceScatter", "ResourceSparseApply", "ResourceStridedSliceAssign")
+"""Beginnings of the names of operations that change variables by arithmetic."""
 
 
 @dataclass(frozen=True)
-class Port:
+class LoadedPort:
     """An input or output.
 
     dtype  NumPy's name of the element type
@@ -30,20 +41,20 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LoadedEntry:
     """An entry point. `function` is a ConcreteFunction that takes and returns tensors in the order of the ports."""
 
     key: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[LoadedPort, ...]
+    outputs: tuple[LoadedPort, ...]
     function: Any
 
 
 @dataclass(frozen=True)
-class Program:
+class LoadedProgram:
     """All entry points of a source. `keep_alive` owns their variables."""
 
-    entries: Sequence[Entry]
+    entries: Sequence[LoadedEntry]
     keep_alive: Any = None
 
     @cached_property
@@ -76,11 +87,16 @@ class Program:
 def writes_variables(graph_def: Any) -> bool:
     """Whether a node of the graph, or of a function in its library, changes a variable."""
     bodies = [graph_def.node, *(function.node_def for function in graph_def.library.function)]
-    return any(node.op in WRITES for nodes in bodies for node in nodes)
+    return any(changes_variable(node) for nodes in bodies for node in nodes)
 
 
-def port_of(name: str, tensor: Any) -> Port:
+def changes_variable(node: Any) -> bool:
+    """Whether a node itself changes a variable."""
+    return bool(node.op in WRITES or node.op.startswith(UPDATES))
+
+
+def port_of(name: str, tensor: Any) -> LoadedPort:
     """The port of a tensor or TensorSpec."""
     shape = tensor.shape
     dims = tuple(-1 if dim is None else int(dim) for dim in shape) if shape.rank is not None else None
-    return Port(name, tensor.dtype.base_dtype.name, dims)
+    return LoadedPort(name, tensor.dtype.base_dtype.name, dims)

@@ -1,13 +1,14 @@
-"""Which branch and which loop each node of a graph with control flow of version 1 belongs to."""
+"""Branches and loops to which nodes of a graph with control flow of version 1 belong."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from tflmgen.tensorflow_worker.tensor_names import full_name, node_name
+from tflmgen.tensorflow_worker.graph_functions import full_name, node_name
+from tflmgen.tensorflow_worker.loaded_source import SourceError
 
 Condition = tuple[str, bool]
 """A predicate's tensor, "name:0", and the side that is taken."""
@@ -18,9 +19,16 @@ Place = tuple[frozenset[Condition], tuple[str, ...]]
 class UnstructuredError(Exception):
     """The graph's control flow is none that conds and while_loops make."""
 
+    @property
+    def refusal(self) -> SourceError:
+        """The error for the source's owner."""
+        cause = next(iter(str(self).splitlines()), "")
+        rule = f"its control flow of version 1 is none that tf.cond and tf.while_loop make: {cause}"
+        return SourceError(rule, "Make it of these, or of tf.compat.v1.case")
+
 
 @dataclass(frozen=True)
-class Variable:
+class LoopVariable:
     """A loop variable by the names of its nodes; empty: it has none. `next_value` is a tensor."""
 
     enter: str
@@ -31,11 +39,11 @@ class Variable:
 
 
 @dataclass
-class Loop:
+class MergedLoop:
     """A frame: its LoopCond, and its variables in the graph's order."""
 
     condition: str = ""
-    variables: list[Variable] = field(default_factory=list)
+    variables: list[LoopVariable] = field(default_factory=list)
 
 
 class BranchMap:
@@ -50,7 +58,7 @@ class BranchMap:
         self._levels: dict[str, dict[tuple[Any, ...], int]] = {}
         self._keys: dict[str, tuple[Any, ...]] = {}
         self._groups: dict[tuple[Any, ...], list[str]] = {}
-        self.loops: dict[str, Loop] = {}
+        self.loops: dict[str, MergedLoop] = {}
         self._exits: dict[str, str] = {}
         self._returns = self._returns_by_frame()
         self._indexed = {node_name(name) for node in nodes.values() for name in node.input if name.endswith(":1")}
@@ -120,7 +128,7 @@ class BranchMap:
         return order
 
     def _sources(self, name: str) -> list[str]:
-        """What a node waits for: in a loop's body that of this iteration, after it the whole body."""
+        """Nodes that a node waits for: in a loop's body that of this iteration, after it the whole body."""
         names = [node_name(source) for source in self._nodes[name].input]
         if self._nodes[name].op == "Merge":
             names = [source for source in names if self._nodes[source].op != "NextIteration"]
@@ -140,7 +148,7 @@ class BranchMap:
 
     def _frame_of(self, node: Any) -> str:
         """The frame of a loop's Merge, or of what follows one; empty if there is none."""
-        while node.op in ("Exit", "Switch"):
+        while node.op in ("Exit", "Switch", "Identity"):
             node = self._nodes[node_name(node.input[0])]
         entering = [self._nodes[node_name(name)] for name in node.input]
         return next((n.attr["frame_name"].s.decode() for n in entering if n.op == "Enter"), "")
@@ -230,24 +238,34 @@ class BranchMap:
         for node in self._nodes.values():
             frames = self._places[node.name][1]
             if node.op == "LoopCond":
-                self.loops.setdefault(frames[-1], Loop()).condition = node.name
+                self.loops.setdefault(frames[-1], MergedLoop()).condition = node.name
             elif self._is_loop_merge(node):
-                self.loops.setdefault(frames[-1], Loop()).variables.append(self._variable(node, readers))
+                self.loops.setdefault(frames[-1], MergedLoop()).variables.append(self._variable(node, readers))
         for frame, loop in self.loops.items():
             if not loop.condition:
                 raise UnstructuredError(f"the loop '{frame}' has no condition")
             self._exits |= {name: frame for variable in loop.variables for name in variable.exits}
 
-    def _variable(self, merge: Any, readers: Mapping[str, Sequence[str]]) -> Variable:
+    def _variable(self, merge: Any, readers: Mapping[str, Sequence[str]]) -> LoopVariable:
         """The variable of a loop's Merge."""
         sources = [self._nodes[node_name(name)] for name in merge.input if not name.startswith("^")]
         enters = [node for node in sources if node.op == "Enter"]
         returns = [node for node in sources if node.op == "NextIteration"]
         switches = [name for name in readers.get(merge.name, ()) if self._is_loop_switch(name)]
-        exits = [n for s in switches for n in readers.get(s, ()) if self._nodes[n].op == "Exit"]
+        exits = [name for switch in switches for name in self._exits_behind(switch, readers)]
         if (len(enters), len(returns)) != (1, 1) or len(switches) > 1:
             raise UnstructuredError(f"'{merge.name}' is no loop variable")
-        return Variable(enters[0].name, merge.name, returns[0].input[0], next(iter(switches), ""), tuple(exits))
+        return LoopVariable(enters[0].name, merge.name, returns[0].input[0], next(iter(switches), ""), tuple(exits))
+
+    def _exits_behind(self, name: str, readers: Mapping[str, Sequence[str]]) -> Iterator[str]:
+        """The Exits of what a loop's Switch gives, which gradients pass through Identity."""
+        for reader in map(self._nodes.__getitem__, readers.get(name, ())):
+            if node_name(reader.input[0]) != name or reader.input[0].endswith(":1"):
+                continue
+            if reader.op == "Exit":
+                yield reader.name
+            elif reader.op == "Identity":
+                yield from self._exits_behind(reader.name, readers)
 
     def _is_loop_switch(self, name: str) -> bool:
         node = self._nodes[name]

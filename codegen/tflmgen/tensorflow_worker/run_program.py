@@ -10,14 +10,17 @@ import numpy as np
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.frozen_graph import function_of
-from tflmgen.tensorflow_worker.loaded_source import Entry, Program
+from tflmgen.tensorflow_worker.graph_functions import bodies_of
+from tflmgen.tensorflow_worker.loaded_source import LoadedEntry, LoadedProgram
 from tflmgen.tensorflow_worker.version_1_functions import has_control_flow_v1
 
 UNTRACED = frozenset({"Placeholder", "Const", "NoOp", "Merge", "Switch", "Enter", "Exit", "NextIteration", "LoopCond"})
 """Operations whose value outside of its loop or branch is none."""
+RANDOM = frozenset({"Multinomial", "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "TruncatedNormal"})
+"""Operations whose generator goes on from one run of a session to the next."""
 
 
-def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
+def run_sets(program: LoadedProgram, inputs: Path, outputs: Path) -> None:
     """Runs each set of the file `inputs` and writes `outputs`.
 
     inputs   n_sets; s{k}_entry; s{k}_n: invokes in a row; s{k}_{n}_in_{i}
@@ -26,16 +29,19 @@ def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
     initial = [variable.numpy() for variable in program.variables]
     results: dict[str, Any] = {}
     runs = [_runner(entry) for entry in program.entries]
+    draws = [_has(RANDOM, entry.function.graph.as_graph_def()) for entry in program.entries]
     with np.load(inputs, allow_pickle=False) as file:
         arrays = dict(file)
     for k in range(int(arrays["n_sets"])):
         for variable, value in zip(program.variables, initial, strict=True):
             variable.assign(value)
         number = int(arrays[f"s{k}_entry"])
+        # Random numbers begin anew with each session, as they do with each start of the converted program.
+        run = _runner(program.entries[number]) if draws[number] else runs[number]
         try:
             for n in range(int(arrays[f"s{k}_n"])):
                 operands = [arrays[f"s{k}_{n}_in_{i}"] for i in range(len(program.entries[number].inputs))]
-                for j, value in enumerate(runs[number](operands)):
+                for j, value in enumerate(run(operands)):
                     results[f"s{k}_{n}_out_{j}"] = value
         except tf.errors.OpError as error:
             results[f"s{k}_error"] = np.array(str(error).strip().splitlines()[0])
@@ -44,10 +50,17 @@ def run_sets(program: Program, inputs: Path, outputs: Path) -> None:
     np.savez(outputs, **results)
 
 
-def _runner(entry: Entry) -> Callable[[list[Any]], list[Any]]:
-    """What runs an entry: a session, for a graph of TensorFlow 1, whose functions a tf.function runs in no frame."""
+def _has(operations: frozenset[str], graph_def: Any) -> bool:
+    return any(node.op in operations for nodes in bodies_of(graph_def) for node in nodes)
+
+
+def _runner(entry: LoadedEntry) -> Callable[[list[Any]], list[Any]]:
+    """Callable that runs an entry: by a session for random numbers, and for a graph of TensorFlow 1, whose functions
+    tf.function cannot run.
+    """
     graph_def = entry.function.graph.as_graph_def()
-    if not entry.function.captured_inputs and has_control_flow_v1(graph_def):
+    needs_session = has_control_flow_v1(graph_def) or _has(RANDOM, graph_def)
+    if not entry.function.captured_inputs and needs_session:
         graph = tf.Graph()
         with graph.as_default():
             tf.graph_util.import_graph_def(graph_def, name="")

@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tflmgen.tensorflow_worker.loaded_source import Program
-from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.loaded_source import LoadedProgram, SourceError
 
 Answer = dict[str, Any]
 OLDEST = (2, 16)
@@ -25,9 +24,9 @@ MEMORY, MEMORY_PER_BYTE = 8 * 2**30, 20
 """Bytes that the process may allocate: in all, and for each byte of the source. TensorFlow itself takes 1 GB."""
 NO_MEMORY = "there is not enough memory for it"
 _UNLOADED = "failed to map segment"
-"""What the loader says of a library for which there is no address space."""
+"""Message of the loader about a library for which there is no address space."""
 _CALLING = "Exception encountered when calling "
-"""How Keras begins an error that a layer raises."""
+"""Beginning of Keras's message for an error that a layer raises."""
 _BOLD = re.compile(r"\x1b\[\d+m")
 """Escape sequences of a terminal."""
 
@@ -51,7 +50,7 @@ def serve(folder: str) -> None:
 class _Worker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._program: Program | None = None
+        self._program: LoadedProgram | None = None
         self._graph_def: Any = None
         self._inputs: list[str] = []
 
@@ -84,7 +83,7 @@ class _Worker:
         from tflmgen.tensorflow_worker.tflite_conversion import convert
 
         assert self._program is not None
-        converted = convert(self._program, self._folder, request["composites"])
+        converted = convert(self._program, self._folder, request["composites"], request["max_iterations"])
         (self._folder / "converted.tflite").write_bytes(converted.data)
         self._graph_def, self._inputs = converted.graph_def, converted.inputs
         return {"mends": converted.mends, "inputs": converted.inputs, "custom": converted.custom}

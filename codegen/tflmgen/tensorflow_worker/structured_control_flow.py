@@ -18,8 +18,10 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+from tflmgen.tensorflow_worker.flow_body import FlowBody
+from tflmgen.tensorflow_worker.graph_functions import full_name
+from tflmgen.tensorflow_worker.loaded_source import changes_variable
 from tflmgen.tensorflow_worker.merged_branches import BranchMap, Condition, UnstructuredError
-from tflmgen.tensorflow_worker.tensor_names import full_name
 from tflmgen.tensorflow_worker.version_1_functions import (
     called_function,
     functions_v1,
@@ -46,6 +48,14 @@ def structured_function(graph_def: Any, inputs: Sequence[str], outputs: Sequence
         raise UnstructuredError(str(error)) from error
 
 
+def structured_values(graph_def: Any, inputs: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
+    """Values of tensors, "name:0", in the default graph, of those of inputs and variables' handles.
+
+    Raises UnstructuredError for a graph that no conds and while_loops make.
+    """
+    return _Retrace(graph_def).run(inputs, outputs)
+
+
 @dataclass
 class _Scope:
     """A function that is being traced: the graph, a branch (`chosen`), or a loop's condition or body (`frame`)."""
@@ -63,7 +73,7 @@ class _Scope:
 
 
 class _Retrace:
-    """One tracing of the graph. Tensors are named "node:0"."""
+    """Tracing of a graph into functions. Tensors are named "node:0"."""
 
     def __init__(self, graph_def: Any) -> None:
         self._library = graph_def.library
@@ -82,9 +92,24 @@ class _Retrace:
         return tf.TensorSpec(shape, tf.as_dtype(node.attr["dtype"].type), name=node.name.replace("/", "_"))
 
     def run(self, inputs: Mapping[str, Any], outputs: Sequence[str]) -> list[Any]:
-        """The outputs' values, in the graph that is being traced."""
+        """The outputs' values, in the graph that is being traced; before them, what happens to variables."""
         with self._within(_Scope(tf.compat.v1.get_default_graph(), values=dict(inputs))):
+            for node in FlowBody(self._nodes.values(), [], outputs).in_order():
+                if node.op == "ReadVariableOp" and self._is_outermost(node):
+                    self._value(node.name)
+                elif changes_variable(node):
+                    self._change(node)
             return [tf.identity(self._value(name)) for name in outputs]
+
+    def _is_outermost(self, node: Any) -> bool:
+        conditions, frames = self._map.place(node.name)
+        return not conditions and not frames
+
+    def _change(self, node: Any) -> None:
+        """Makes an operation that changes a variable. Raises UnstructuredError for one in a branch or loop."""
+        if not self._is_outermost(node):
+            raise UnstructuredError(f"'{node.name}' changes a variable in a branch or loop")
+        self._operation(node)
 
     @contextmanager
     def _within(self, scope: _Scope) -> Iterator[_Scope]:

@@ -15,16 +15,26 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tflmgen.tensorflow_worker.tensor_names import node_name
+from tflmgen.tensorflow_worker.graph_functions import node_name
+from tflmgen.tensorflow_worker.loaded_source import SourceError
+from tflmgen.tensorflow_worker.symbolic_shapes import SymbolicShapes
 
 PASSING = frozenset({"Enter", "Merge", "Switch", "Exit", "NextIteration", "Identity"})
 _PREFIX = "TensorArray"
+_GRADIENT = "TensorArrayGrad"
 _FLOW_INPUT = {"WriteV3": 3, "ReadV3": 2, "ScatterV3": 3, "GatherV3": 2, "SizeV3": 1}
 _MAKES_FLOW = frozenset({"TensorArrayWriteV3", "TensorArrayScatterV3"})
 
 
 def lower_tensor_arrays(graph_def: Any, outputs: Sequence[str]) -> str:
-    """Rewrites all TensorArrays whose every access is known; none if one is not."""
+    """Rewrites all TensorArrays whose every access is known; none if one is not.
+
+    Raises SourceError for arrays of gradients.
+    """
+    derived = next((node for node in graph_def.node if node.op.startswith(_GRADIENT)), None)
+    if derived is not None:
+        rule = f"{derived.op} '{derived.name}': gradients of TensorArrays of TensorFlow 1 are not read"
+        raise SourceError(rule, "Trace the model with tf.compat.v1.enable_control_flow_v2()")
     arrays = [node for node in graph_def.node if node.op == "TensorArrayV3"]
     known = {f"{_PREFIX}{name}" for name in (*_FLOW_INPUT, "V3", "CloseV3")}
     if not arrays or any(node.op.startswith(_PREFIX) and node.op not in known for node in graph_def.node):
@@ -131,11 +141,12 @@ class _Rewrite:
 
     def _element_shape(self, graph: Any, name: str) -> tuple[int, ...] | None:
         """The shape of an array's elements as it declares them, or of what is written; None if both leave it open."""
+        symbolic = SymbolicShapes(self._nodes, graph)
         candidates = [tf.TensorShape(self._nodes[name].attr["element_shape"].shape)]
         for node in self._accesses:
             if self._array_of[node.name] == name and node.op in _MAKES_FLOW:
                 value = node.input[2] if ":" in node.input[2] else f"{node.input[2]}:0"
-                shape = graph.get_tensor_by_name(value).shape
+                shape = symbolic.shape(value)
                 is_whole = node.op.endswith("ScatterV3") and shape.rank is not None
                 candidates.append(shape[1:] if is_whole else shape)
         known_shape = next((shape for shape in candidates if shape.is_fully_defined()), None)

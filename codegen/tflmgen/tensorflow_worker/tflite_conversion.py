@@ -13,17 +13,19 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
-from tflmgen.tensorflow_worker.composites import has_composites, keeping_composites, release_composites
+from tflmgen.tensorflow_worker.composites import fused_names, has_composites, keeping_composites, release_composites
 from tflmgen.tensorflow_worker.graph_mends import (
     AFTER_FREEZING,
     AFTER_STRUCTURE,
+    BEFORE_FREEZING,
     BEFORE_STRUCTURE,
+    WITH_VARIABLES,
     mend_graph,
     mended_function,
+    structured,
 )
-from tflmgen.tensorflow_worker.loaded_source import Program
+from tflmgen.tensorflow_worker.loaded_source import LoadedProgram, SourceError
 from tflmgen.tensorflow_worker.merged_branches import UnstructuredError
-from tflmgen.tensorflow_worker.source_error import SourceError
 from tflmgen.tensorflow_worker.structured_control_flow import structured_function
 from tflmgen.tensorflow_worker.version_1_functions import has_control_flow_v1
 
@@ -45,48 +47,49 @@ class Converted:
     custom: list[str] = field(default_factory=list)
 
 
-def convert(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
+def convert(program: LoadedProgram, folder: Path, custom: Sequence[str] | None, bound: int | None) -> Converted:
     """Converts a program. Raises SourceError that names layer and operation.
 
     A program of one entry that changes no variable is frozen to a graph; others go through a SavedModel, whose
     signatures share their variables.
 
     custom  composites of these names become custom operators
+    bound   iterations of loops whose condition gives no bound, and of which a gradient keeps values
     """
     convert_by = _of_graph if len(program.entries) == 1 and not program.is_stateful else _of_saved_model
     if any(has_composites(entry.function.graph.as_graph_def()) for entry in program.entries):
         try:
-            return convert_by(program, folder, custom)
+            return convert_by(program, folder, custom, bound)
         except Exception:
             # A composite whose operands are not those of its operator is refused: inlined, it is what its body says.
             custom = None
     try:
-        return convert_by(program, folder, custom)
+        return convert_by(program, folder, custom, bound)
     except Exception as error:
         if isinstance(error, SourceError):
             raise
         raise SourceError(*_explained(str(error))) from None
 
 
-def _of_graph(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
+def _of_graph(program: LoadedProgram, folder: Path, custom: Sequence[str] | None, bound: int | None) -> Converted:
     (entry,) = program.entries
     kept: list[str] = []
-    function, mends = mended_function(entry.function, keeping_composites(custom, kept, freezes=True))
+    keep = keeping_composites(custom, kept, freezes=True)
+    function, mends = mended_function(structured(entry.function, False), keep, BEFORE_FREEZING, bound)
+    kept += fused_names(function.graph.as_graph_def())
     graph_def, inputs, outputs = _constant_graph(function)
     if has_control_flow_v1(graph_def):
         mends += mend_graph(graph_def, outputs, BEFORE_STRUCTURE)
         try:
             graph_def, inputs, outputs = _frozen(structured_function(graph_def, inputs, outputs))
         except UnstructuredError as error:
-            cause = next(iter(str(error).splitlines()), "")
-            rule = f"its control flow of version 1 is none that tf.cond and tf.while_loop make: {cause}"
-            raise SourceError(rule, "Make it of these, or of tf.compat.v1.case") from None
+            raise error.refusal from None
         mends += mend_graph(graph_def, outputs, AFTER_STRUCTURE)
     else:
         mends += mend_graph(graph_def, outputs, AFTER_FREEZING)
     release_composites(graph_def)
     (folder / "graph.pb").write_bytes(graph_def.SerializeToString())
-    kept = [name for name in kept if name in (custom or ())]
+    kept = [name for name in dict.fromkeys(kept) if name in (custom or ())]
     data = _converted_graph(graph_def, inputs, outputs, allows_custom=bool(kept))
     return Converted(data, mends, [name.split(":")[0] for name in inputs], graph_def, kept)
 
@@ -123,13 +126,15 @@ def _converted_graph(graph_def: Any, inputs: Sequence[str], outputs: Sequence[st
     return bytes(converter.convert())
 
 
-def _of_saved_model(program: Program, folder: Path, custom: Sequence[str] | None) -> Converted:
+def _of_saved_model(program: LoadedProgram, folder: Path, custom: Sequence[str] | None, bound: int | None) -> Converted:
     module = tf.Module()
     module.variables_of_program = program.variables
     signatures, mends = {}, []
     kept: list[str] = []
     for number, entry in enumerate(program.entries):
-        function, done = mended_function(entry.function, keeping_composites(custom, kept, freezes=False))
+        keep = keeping_composites(custom, kept, freezes=False)
+        function, done = mended_function(structured(entry.function, True), keep, WITH_VARIABLES, bound)
+        kept += fused_names(function.graph.as_graph_def())
         mends += done
         own = function.inputs[: len(entry.inputs)]
         specs = [tf.TensorSpec(tensor.shape, tensor.dtype, name=f"in_{i:03}") for i, tensor in enumerate(own)]
@@ -137,7 +142,9 @@ def _of_saved_model(program: Program, folder: Path, custom: Sequence[str] | None
         signatures[f"entry_{number}"] = named.get_concrete_function(*specs)
     saved = folder / "saved_model"
     shutil.rmtree(saved, ignore_errors=True)
-    tf.saved_model.save(module, str(saved), signatures=signatures)
+    # What is derived by a gradient function of its own has been derived.
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
+    tf.saved_model.save(module, str(saved), signatures=signatures, options=options)
     converter = tf.lite.TFLiteConverter.from_saved_model(str(saved), signature_keys=list(signatures))
     kept = [name for name in dict.fromkeys(kept) if name in (custom or ())]
     converter.allow_custom_ops = bool(kept)
@@ -157,11 +164,10 @@ _LINE = re.compile(r"([^\s\"(]+\.py):(\d+)")
 _ILLEGAL = re.compile(r"'(tf\.[\w.]+)' op is neither a custom op nor a flex op")
 _CALLS = re.compile(r"^((Stateful)?PartitionedCall(_\d+)?/)+")
 _OWN = (os.sep + "tensorflow" + os.sep, os.sep + "keras" + os.sep, "tflmgen")
-_STACKS = "Give a graph without the gradient of its loops, which keeps values on stacks, or other --outputs"
 
 
 def _explained(text: str) -> tuple[str, str]:
-    """What the converter says, as a sentence with layer and Python line where it knows them, and advice."""
+    """Message of the converter as a sentence with layer and Python line where it knows them, and advice."""
     places: dict[str, str] = {}
     for line in text.splitlines():
         for name in _ILLEGAL.findall(line):
@@ -170,11 +176,7 @@ def _explained(text: str) -> tuple[str, str]:
         names = ", ".join(name + place for name, place in places.items())
         lines = [f"{file}:{line}" for file, line in _LINE.findall(text) if not any(own in file for own in _OWN)]
         source = f", made at {lines[0]}" if lines else ""
-        has_stacks = any(name.startswith("tf.Stack") for name in places)
-        return (
-            f"TFLite has no operator for {names}{source}",
-            _STACKS if has_stacks else "Write it with other operations",
-        )
+        return f"TFLite has no operator for {names}{source}", "Write it with other operations"
     errors = [line.strip() for line in text.splitlines() if "error:" in line]
     lines = errors or [line.strip() for line in text.splitlines() if line.strip()] or ["it says nothing"]
     place = next(map(_place, _NODE.findall(lines[0])), "")

@@ -11,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.framework import function_def_to_graph
 
+from tflmgen.tensorflow_worker.stack_lists import lower_stacks
 from tflmgen.tensorflow_worker.tensor_arrays import lower_tensor_arrays
 
 MARKS = frozenset({"Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"})
@@ -54,7 +55,7 @@ def called_function(node: Any, functions: Mapping[str, Any]) -> Any | None:
 
 
 def operands_of_functions(node: Any, operands: Sequence[Any]) -> Sequence[Any]:
-    """What the functions of a node take: an If's get all but the condition."""
+    """Operands of a node that its functions take: an If's get all but the condition."""
     return operands[_OPERANDS.get(node.op, 0) :]
 
 
@@ -75,5 +76,6 @@ def graph_of(function: Any, library: Any, operands: Sequence[Any]) -> tuple[Any,
         names_of_inputs = [name.removesuffix(":0") for name in node.input]
         del node.input[:]
         node.input.extend(names_of_inputs)
+    lower_stacks(graph_def)
     lower_tensor_arrays(graph_def, outputs)
     return graph_def, inputs, outputs

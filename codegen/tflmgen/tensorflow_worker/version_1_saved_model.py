@@ -16,7 +16,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow.python.framework import op_def_registry
 
 from tflmgen.tensorflow_worker.frozen_graph import function_of, with_shapes
-from tflmgen.tensorflow_worker.source_error import SourceError
+from tflmgen.tensorflow_worker.loaded_source import SourceError
 
 REFERENCES = frozenset({"VariableV2", "Variable"})
 """Operations whose value is a reference to a variable."""

@@ -1,4 +1,4 @@
-"""What commands print: tables that fit the terminal, lines, progress, and JSON for programs.
+"""Output of commands: tables that fit the terminal, lines, progress, and JSON for programs.
 
 In: rows, sentences and values. Out: text on standard output and standard error.
 Decided here: column widths, the columns that a narrow terminal hides, and the units of sizes.

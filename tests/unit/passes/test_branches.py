@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
+from tflmgen.passes.branch_code_motion import share_branches
 from tflmgen.passes.branches import fold_branches
-from tflmgen.passes.hoist_from_branches import share_branches
 
 
 def test_an_if_on_a_constant_is_its_branch() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.call_constants import resolve_calls
-from tflmgen.passes.inline import inline
+from tflmgen.passes.functions import inline, resolve_calls, specialize
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.passes.specialize import specialize
 
 
 def test_constants_cross_calls_both_ways_where_every_site_agrees() -> None:

@@ -7,8 +7,8 @@ from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir import contents
 from tflmgen.ir.types import DType
 from tflmgen.kernels.table import OPERATORS
+from tflmgen.passes.common_subexpressions import unify_constants
 from tflmgen.passes.fold import fold_pass
-from tflmgen.passes.unique_constants import unify_constants
 
 fold_constants = fold_pass(OPERATORS)
 

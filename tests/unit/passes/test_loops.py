@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.duplicate_variables import merge_variables
-from tflmgen.passes.invariant_variables import substitute_invariants
+from tflmgen.passes.loop_variables import merge_variables, substitute_invariants
 
 
 def test_unchanged_variables_and_those_set_to_their_beginning_are_not_carried() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 from support.graph_parser import parse_graph, same_graph
 from support.kernel_harness import Array
 from tflmgen.passes.pipeline import run_passes
-from tflmgen.passes.quantization import cancel_quantization
-from tflmgen.passes.quantize_boundaries import narrow
+from tflmgen.passes.quantization import cancel_quantization, narrow
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 

@@ -8,10 +8,10 @@ from tflmgen.ir.graph import Module, Op, While, walk
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.ranges.intervals import Interval
-from tflmgen.passes.analysed import range_pass
 from tflmgen.passes.apply_ranges import use_known_values
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.range_analysis import analyze_ranges
+from tflmgen.passes.range_pass import range_pass
 
 LEAST, MOST = -(2**31), 2**31 - 1
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.passes.sink_into_branches import sink
+from tflmgen.passes.branch_code_motion import sink
 
 
 def test_what_one_branch_needs_is_computed_there() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.passes.dead_code import prune
-from tflmgen.passes.transposed_weights import fold_into_weights
+from tflmgen.passes.matrix_products import fold_into_weights
 
 
 def _program(source: str, turned: str, flat: str, permutation: str, more: str = "") -> str:

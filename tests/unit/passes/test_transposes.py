@@ -6,9 +6,8 @@ import numpy as np
 from support.graph_parser import parse_graph, same_graph
 from tflmgen.ir.graph import Op, walk
 from tflmgen.passes.dead_code import prune
-from tflmgen.passes.merge_transposes import fuse_transposes
-from tflmgen.passes.move_transposes import sink_transposes
 from tflmgen.passes.pipeline import run_passes
+from tflmgen.passes.transposes import fuse_transposes, sink_transposes
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 
 TO_FIRST = "constant #first: int32[4] = 0, 3, 1, 2"

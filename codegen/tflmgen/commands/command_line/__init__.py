@@ -9,7 +9,6 @@ from tflmgen.commands.command_line import firmware_commands
 from tflmgen.commands.command_line import model_commands
 from tflmgen.commands.command_line import board_commands
 from tflmgen.commands.command_line import report_commands
-from tflmgen.commands.command_line import sweep_command
 # isort: on
 
-__all__ = ["app", "board_commands", "firmware_commands", "model_commands", "report_commands", "sweep_command"]
+__all__ = ["app", "board_commands", "firmware_commands", "model_commands", "report_commands"]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from tflmgen import __version__
 from tflmgen.commands.command_line.option_groups import with_groups
 from tflmgen.commands.command_line.protected_files import keeps_its_inputs
 from tflmgen.commands.command_line.typer_classes import Command, Group
 from tflmgen.failure import guarded
-from tflmgen.options import BuildOptions, OutputOptions
+from tflmgen.version import VERSION
 
 app = typer.Typer(
     name="tflmgen",
@@ -35,21 +32,8 @@ def command(name: str | None = None, *, epilog: str) -> Callable[[Callable[..., 
 
 def _print_version(requested: bool) -> None:
     if requested:
-        print(f"tflmgen {__version__}")
+        print(f"tflmgen {VERSION}")
         raise typer.Exit
-
-
-def prepared(
-    models: Sequence[Path], options: BuildOptions, output: OutputOptions, board: str | None = None
-) -> tuple[Path, BuildOptions]:
-    """The file to go on with and the options that remain: a source of TensorFlow's is converted, --quantize done.
-
-    Models after the first become the option --also. board: see convert_first.prepared().
-    """
-    from tflmgen.commands.convert_first import prepared
-
-    also = [*models[1:], *(options.also or ())]
-    return prepared(models[0], replace(options, also=also or None), output, board)
 
 
 @app.callback()

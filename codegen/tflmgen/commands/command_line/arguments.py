@@ -99,6 +99,13 @@ Thresholds = Annotated[
         help="With --expect: decisions that smoothing stages miss, and unexpected ones, at other thresholds.",
     ),
 ]
+Layers = Annotated[
+    bool,
+    typer.Option(
+        "--layers",
+        help="Compare each operator's output with TFLite Micro or the host build, and name the first difference.",
+    ),
+]
 Current = Annotated[
     float | None,
     typer.Option(

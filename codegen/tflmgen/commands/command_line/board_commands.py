@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.commands.command_line.application import app, command, prepared
+from tflmgen.commands.command_line.application import app, command
 from tflmgen.commands.command_line.arguments import Models
 from tflmgen.commands.command_line.option_groups import with_groups
 from tflmgen.commands.command_line.typer_classes import Command, Group
@@ -57,6 +57,7 @@ def fit(
 ) -> None:
     """Show which boards MODEL fits: RAM, weights and estimated time on each. Nothing is compiled."""
     from tflmgen.commands.fit import fit_command
+    from tflmgen.commands.prepared_model import prepared_file
 
-    model, options = prepared(models, options, output)
+    model, options = prepared_file(models, options, output)
     fit_command(model, boards, csv, options, output)

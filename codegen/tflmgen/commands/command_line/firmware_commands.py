@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.commands.command_line.application import command, prepared
+from tflmgen.commands.command_line.application import command
 from tflmgen.commands.command_line.arguments import (
     BoardName,
     Current,
@@ -15,6 +15,7 @@ from tflmgen.commands.command_line.arguments import (
     FlashOf,
     IdleCurrent,
     Inputs,
+    Layers,
     Models,
     OptionalInputs,
     OptionalOutputs,
@@ -42,9 +43,9 @@ def build(
 ) -> None:
     """Write a PlatformIO project with MODEL as C, compile it, and compare its memory with the board's."""
     from tflmgen.commands.build import build_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    model, options = prepared(models, options, output, board)
-    build_command(model, board, directory, not no_compile, options, output)
+    build_command(prepared_model(models, board, options, output), directory, not no_compile)
 
 
 @command(epilog="Example:  tflmgen run kws.tflite --board host --inputs in.npz --outputs out.npz")
@@ -66,10 +67,10 @@ def run(
 
     Of an application (app.toml) with sound or tables it prints what is decided when, and which stages ran.
     """
+    from tflmgen.commands.prepared_model import prepared_model
     from tflmgen.commands.run import run_command
 
-    model, options = prepared(models, options, output, board)
-    run_command(model, board, inputs, outputs, report, options, session, output)
+    run_command(prepared_model(models, board, options, output, session), inputs, outputs, report)
 
 
 @command("test", epilog="Example:  tflmgen test kws.tflite --board mps2_an386 --vectors golden.npz")
@@ -85,34 +86,29 @@ def compare(
     ] = None,
     expect: Expected = None,
     thresholds: Thresholds = False,
-    layers: Annotated[
-        bool,
-        typer.Option(
-            "--layers",
-            help="Compare each operator's output with TFLite Micro or the host build, and name the first difference.",
-        ),
-    ] = False,
+    layers: Layers = False,
     options: BuildOptions,
     session: SessionOptions,
     output: OutputOptions,
 ) -> None:
     """Compare the outputs of MODEL's firmware with references: integers exactly, floats within a tolerance."""
+    from tflmgen.commands.prepared_model import prepared_model
     from tflmgen.commands.test import test_command
     from tflmgen.commands.test_layers import layers_command
     from tflmgen.compare import Tolerance
 
-    model, options = prepared(models, options, output, board)
+    prepared = prepared_model(models, board, options, output, session)
     if expect is not None:
         from tflmgen.commands.test_decisions import decisions_command
 
         if vectors is None or layers:
             raise UsageError("--expect needs --vectors with the application's inputs, and excludes --layers")
-        decisions_command(model, board, vectors, expect, thresholds, junit, options, session, output)
+        decisions_command(prepared, vectors, expect, thresholds, junit)
         return
     if thresholds:
         raise UsageError("--thresholds needs --expect: decisions that should be made, and their times")
     run_comparison = layers_command if layers else test_command
-    run_comparison(model, board, vectors, Tolerance(atol, rtol), junit, options, session, output)
+    run_comparison(prepared, vectors, Tolerance(atol, rtol), junit)
 
 
 @command(epilog="Example:  tflmgen accuracy kws.tflite kws-int8.tflite --inputs test.npz --labels-of classes.npy")
@@ -141,9 +137,10 @@ def accuracy(
 ) -> None:
     """Compare models on labelled samples: top-1, each class and confusion, or the errors of numbers."""
     from tflmgen.commands.accuracy import accuracy_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    files = [prepared([model], options, output, board) for model in models]
-    accuracy_command([path for path, _ in files], board, inputs, labels_of, files[0][1], session, output)
+    prepared = [prepared_model([model], board, options, output, session) for model in models]
+    accuracy_command(prepared, inputs, labels_of)
 
 
 @command(epilog="Example:  tflmgen bench kws.tflite --board mps2_an386")
@@ -162,12 +159,12 @@ def bench(
     output: OutputOptions,
 ) -> None:
     """Count the instructions of MODEL's firmware, per operator and in total, and measure its stack, flash and RAM."""
-    from tflmgen.api import Supply
+    from tflmgen.actions import Supply
     from tflmgen.commands.bench import bench_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    model, options = prepared(models, options, output, board)
     supply = None if current is None else Supply(current, idle_current, volts)
-    bench_command(model, board, inputs, report, options, session, output, supply, flash_of)
+    bench_command(prepared_model(models, board, options, output, session), inputs, report, supply, flash_of)
 
 
 @command(epilog="Example:  tflmgen flash kws.tflite --board nucleo_f446re")
@@ -187,9 +184,9 @@ def flash(
 ) -> None:
     """Build MODEL's firmware and put it on an attached board."""
     from tflmgen.commands.flash import flash_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    model, options = prepared(models, options, output, board)
-    flash_command(model, board, port, directory, options, output)
+    flash_command(prepared_model(models, board, options, output), port, directory)
 
 
 @command(epilog="Example:  tflmgen monitor --port /dev/ttyACM0")

@@ -7,9 +7,17 @@ from typing import Annotated
 
 import typer
 
-from tflmgen.commands.command_line.application import command, prepared
+from tflmgen.commands.command_line.application import command
 from tflmgen.commands.command_line.arguments import BoardName, Calibration, Model, Models, Report
-from tflmgen.options import BuildOptions, ConvertOptions, Format, OutputOptions, QuantizeOptions, SourceOptions
+from tflmgen.options import (
+    BuildOptions,
+    ConvertOptions,
+    Format,
+    OutputOptions,
+    QuantizeOptions,
+    SourceOptions,
+    TrainOptions,
+)
 
 
 @command(epilog="Example:  tflmgen inspect kws.tflite")
@@ -31,15 +39,15 @@ def inspect(
     output: OutputOptions,
 ) -> None:
     """Show MODEL's subgraphs, operators, tensors and signatures, and the plan of its arena."""
-    model, options = prepared(models, options, output, board)
-    if pareto:
-        from tflmgen.commands.pareto import pareto_command
-
-        pareto_command(model, board, options, output)
-        return
     from tflmgen.commands.inspect import inspect_command
+    from tflmgen.commands.pareto import pareto_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    inspect_command(model, board, dump_graph, report, options, output)
+    prepared = prepared_model(models, board, options, output)
+    if pareto:
+        pareto_command(prepared)
+    else:
+        inspect_command(prepared, dump_graph, report)
 
 
 @command("export", epilog="Example:  tflmgen export kws.tflite --format cmake -o kws")
@@ -62,9 +70,9 @@ def export_library(
 ) -> None:
     """Write MODEL as a C library for a build system, with an example that runs it."""
     from tflmgen.commands.export import export_command
+    from tflmgen.commands.prepared_model import prepared_model
 
-    model, options = prepared(models, options, output, board)
-    export_command(model, board, form, directory, options, output)
+    export_command(prepared_model(models, board, options, output), form, directory)
 
 
 @command(epilog="Example:  tflmgen quantize kws.tflite --calibration samples.npz -o kws-int8.tflite")
@@ -84,11 +92,30 @@ def quantize(
     output: OutputOptions,
 ) -> None:
     """Quantise a float MODEL with any control flow: a .tflite file in int8 or int16 that TFLite Micro runs, too."""
-    from tflmgen.commands.convert_first import convert_source_first
+    from tflmgen.commands.prepared_model import converted_first
     from tflmgen.commands.quantize import quantize_command
 
-    model, source = convert_source_first(model, source, output)
-    quantize_command(model, calibration, file, choices, signature, source, output)
+    path = converted_first(model, source, output)
+    source = source if path == model else SourceOptions()
+    quantize_command(path, calibration, file, choices, signature, source, output)
+
+
+@command(epilog="Example:  tflmgen train kws.tflite --loss sparse_categorical_crossentropy --optimizer adam")
+def train(
+    model: Model,
+    *,
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-train.tflite", help="Output file."),
+    ] = None,
+    choices: TrainOptions,
+    source: SourceOptions,
+    output: OutputOptions,
+) -> None:
+    """Write a float MODEL as one that learns on the device: signatures infer, train and evaluate."""
+    from tflmgen.commands.train import train_command
+
+    train_command(model, file, choices, source, output)
 
 
 @command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")

@@ -1,4 +1,4 @@
-"""The rule for files of the user's: no command writes over what it reads."""
+"""The rules for files of the user's: no command writes over what it reads, nor begins work that it cannot write."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import UsageError
+from tflmgen.user_files import check_writable
 
 WRITTEN = frozenset({"file", "outputs", "report", "csv", "junit", "markdown"})
 """Parameters of commands that name files to write; paths in all others are read, but for folders."""
@@ -25,7 +26,10 @@ _PAGES = frozenset({".html", ".xml", ".md"})
 
 
 def keeps_its_inputs(command: Callable[..., None]) -> Callable[..., None]:
-    """Wraps a command: UsageError where a file that it would write is one that it reads, or is in a folder of such."""
+    """Wraps a command: its errors where a file that it would write cannot be written, or is among those that it reads.
+
+    UsageError where it is one that the command reads, or is in a folder of such; OutputFileError for others.
+    """
 
     @functools.wraps(command)
     def run(**arguments: Any) -> None:
@@ -35,6 +39,7 @@ def keeps_its_inputs(command: Callable[..., None]) -> Callable[..., None]:
         for target in sorted(targets):
             if target.is_file() and any(_covers(path, target) for path in read):
                 raise UsageError(f"{target}: it is read, and would be overwritten. Give another path")
+            check_writable(target)
         command(**arguments)
 
     return run

@@ -16,7 +16,7 @@ SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.
 """Base class of command-line parsing errors: Click's, or that of the copy of Click in newer versions of Typer."""
 
 _PYDANTIC_PREFIX = ": Value error, "
-"""What Pydantic, by which newer versions of Typer parse options, puts before the reason why a value is invalid."""
+"""Prefix that Pydantic, with which newer versions of Typer parse options, puts before an invalid value's reason."""
 
 HELP_SHOWN = "NoArgsIsHelpError"
 """Name of the exception raised after a command without arguments has printed its help."""

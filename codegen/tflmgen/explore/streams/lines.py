@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Tick, Wiring
+from tflmgen.explore.streams.row_order import INPUT, RowOrder, RowProgress, RowTick, Wiring
 from tflmgen.ir import Kernel
 
 
@@ -45,7 +45,7 @@ class Lines:
 def lay_lines(wiring: Wiring, order: RowOrder, kernels: Sequence[Kernel], row_bytes: Sequence[int]) -> Lines:
     """The line buffers of a stream; kernels[i] runs tick i; row_bytes: those of each operator's output."""
     guests: dict[int, Guest] = {}
-    calls: list[list[tuple[int, Tick, Kernel]]] = [[] for _ in wiring.operators]
+    calls: list[list[tuple[int, RowTick, Kernel]]] = [[] for _ in wiring.operators]
     for number, (tick, kernel) in enumerate(zip(order.ticks, kernels, strict=True)):
         calls[tick.stage].append((number, tick, kernel))
     for stage in range(len(wiring.operators) - 1):
@@ -64,11 +64,11 @@ def _as_guest(
     stage: int,
     wiring: Wiring,
     order: RowOrder,
-    calls: Sequence[Sequence[tuple[int, Tick, Kernel]]],
+    calls: Sequence[Sequence[tuple[int, RowTick, Kernel]]],
     row_bytes: Sequence[int],
     guests: Mapping[int, Guest],
 ) -> Guest | None:
-    """Where the rows of `stage` may lie over those that it reads, at every tick; None if they can't.
+    """Places of the rows of `stage` over those that it reads, at every tick; None if they can't lie so.
 
     calls: of each operator, the number of each of its ticks in the stream, the tick and its kernel.
     """
@@ -112,14 +112,14 @@ def _host(stage: int, wiring: Wiring, guests: Mapping[int, Guest]) -> int | None
 
 
 def _walk(
-    wiring: Wiring, ticks: Sequence[Tick], capacity: Sequence[int], guests: Mapping[int, Guest]
-) -> Iterator[tuple[Slots, Rows]]:
+    wiring: Wiring, ticks: Sequence[RowTick], capacity: Sequence[int], guests: Mapping[int, Guest]
+) -> Iterator[tuple[Slots, RowProgress]]:
     """The slots at each tick, and the rows that exist before it.
 
     Without the ticks of some operators it is true of those of which the readers' and the guest's ticks are there. The
     line buffer of a host begins with the row at which the guest's window does, as if the padding had rows.
     """
-    rows = Rows(wiring)
+    rows = RowProgress(wiring)
     visitors = {guest.host: stage for stage, guest in guests.items()}
     base = [0] * len(wiring.operators)
     for host, stage in visitors.items():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir import Function, Ids, Module, Op, Origin, Signature, Value
+from tflmgen.ir import EntryPoint, Function, Ids, Module, Op, Origin, Value
 
 PUSH = "PUSH"
 """Name of the operator from one row of an input to the whole input, which no file contains."""
@@ -27,7 +27,7 @@ def push_rows(module: Module, names: Sequence[str]) -> Module:
     return module
 
 
-def _pushed(module: Module, signature: Signature, index: int) -> Module:
+def _pushed(module: Module, signature: EntryPoint, index: int) -> Module:
     port = signature.inputs[index]
     function = module.function(signature.function)
     shape = port.type.max_shape

@@ -19,7 +19,7 @@ INPUT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class RowTick:
     """Operator `stage` runs its tick `index`."""
 
     stage: int
@@ -52,12 +52,12 @@ class Wiring:
 class RowOrder:
     """ticks in order; capacity: most rows of each inner tensor at once, by operator (0 for the last one's output)."""
 
-    ticks: tuple[Tick, ...]
+    ticks: tuple[RowTick, ...]
     capacity: tuple[int, ...]
 
 
-class Rows:
-    """Which rows of every tensor exist and which are still needed, while ticks go by."""
+class RowProgress:
+    """State of a row stream from tick to tick: for every tensor the rows that exist and those still needed."""
 
     def __init__(self, wiring: Wiring) -> None:
         self._operators, self._readers, self._firsts = wiring.operators, wiring.readers, wiring.firsts
@@ -70,7 +70,7 @@ class Rows:
         return min(needed) if needed else self._operators[tensor].height
 
     def first_needed_after(self, stage: int, tensor: int) -> int:
-        """The same once operator `stage` has run its next tick."""
+        """The first row of `tensor` that is needed once operator `stage` has run its next tick."""
         self.next[stage] += 1
         row = self.first_needed(tensor)
         self.next[stage] -= 1
@@ -87,8 +87,8 @@ class Rows:
 
 def order_rows(wiring: Wiring) -> RowOrder:
     """The ticks of a stream and the rows that they need room for."""
-    rows = Rows(wiring)
-    ticks: list[Tick] = []
+    rows = RowProgress(wiring)
+    ticks: list[RowTick] = []
     capacity = [0] * len(wiring.operators)
     last = len(wiring.operators) - 1
 
@@ -99,7 +99,7 @@ def order_rows(wiring: Wiring) -> RowOrder:
                 run(tensor)
         # A row is made even where a stride passes over it.
         first = min(rows.first_needed(stage), rows.written[stage])
-        ticks.append(Tick(stage, rows.next[stage]))
+        ticks.append(RowTick(stage, rows.next[stage]))
         if rows.advance(stage) and stage != last:
             capacity[stage] = max(capacity[stage], rows.written[stage] - first)
 

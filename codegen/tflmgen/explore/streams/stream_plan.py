@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from tflmgen.explore.streams.lines import Lines, lay_lines
 from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
-from tflmgen.explore.streams.row_order import INPUT, RowOrder, Rows, Wiring, order_rows
+from tflmgen.explore.streams.row_order import INPUT, RowOrder, RowProgress, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
-from tflmgen.ir import CostedKernel, Kernel, Line, LineMove, RowCall, Running, Scratch
+from tflmgen.ir import CostedKernel, Kernel, LineBuffer, LineMove, MovingPointer, RowCall, Scratch
 from tflmgen.kernels import TUNING, cycles_of, scratch_bytes
-from tflmgen.memory import Block, peak, place
+from tflmgen.memory import PlacedBlock, peak, place
 
 WORD = 4
 """Alignment in bytes of a stream's line buffers."""
@@ -82,7 +82,7 @@ def estimates(wiring: Wiring, kernels: RowKernels) -> Iterator[Estimate]:
 class _Blocks:
     """Blocks to place: line buffers by tensor, kernel scratch by operator and operand position."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[PlacedBlock, ...]
     lines: Lines
     placed: Mapping[int, int]
     scratch: Mapping[tuple[int, int], int]
@@ -140,7 +140,7 @@ class _Planner:
 
     def _live_ticks(self) -> list[int]:
         """Per inner tensor, the bit set of ticks that compute a row of it or before which needed rows exist."""
-        rows = Rows(self._wiring)
+        rows = RowProgress(self._wiring)
         live = [0] * len(self._wiring.operators)
         since: dict[int, int] = {}
         for number, tick in enumerate(self._order.ticks):
@@ -166,7 +166,7 @@ class _Planner:
                     key = tick.stage, position
                     scratch_bytes[key] = max(scratch_bytes.get(key, 0), operand.bytes)
                     scratch_live[key] = scratch_live.get(key, 0) | bit
-        blocks: list[Block] = []
+        blocks: list[PlacedBlock] = []
         placed: dict[int, int] = {}
         lines = lay_lines(self._wiring, self._order, kernels, self._bytes)
         for stage, guest in lines.guests.items():
@@ -177,14 +177,14 @@ class _Planner:
                 placed[tensor] = len(blocks)
                 lead, visitor = visitors.get(tensor, (0, 0))
                 size = max(lead + lines.slots[tensor] * self._bytes[tensor], visitor)
-                blocks.append(Block(_words(size), WORD, live[tensor]))
+                blocks.append(PlacedBlock(_words(size), WORD, live[tensor]))
         scratch: dict[tuple[int, int], int] = {}
         for key, size in scratch_bytes.items():
             scratch[key] = len(blocks)
             steps = scratch_live[key]
             if self._wiring.operators[key[0]].reduces:
                 steps = _from_first_to_last(steps)
-            blocks.append(Block(_words(size), WORD, steps))
+            blocks.append(PlacedBlock(_words(size), WORD, steps))
         return _Blocks(tuple(blocks), lines, placed, scratch)
 
     def _calls(self, kernels: Sequence[Kernel], offsets: Sequence[int], needed: _Blocks) -> Iterator[RowCall]:
@@ -195,8 +195,8 @@ class _Planner:
         for guest in lines.guests.values():
             begins[guest.host] += guest.lead
 
-        def line(tensor: int, slot: int | None) -> Line:
-            return Line(begins[tensor] + (slot or 0) * self._bytes[tensor])
+        def line(tensor: int, slot: int | None) -> LineBuffer:
+            return LineBuffer(begins[tensor] + (slot or 0) * self._bytes[tensor])
 
         for tick, kernel, slots in zip(self._order.ticks, kernels, lines.ticks, strict=True):
             stage = tick.stage
@@ -205,21 +205,23 @@ class _Planner:
             if slots.move is not None:
                 to, source, count = slots.move
                 moves = (LineMove(line(stage, to).offset, line(stage, source).offset, count * self._bytes[stage]),)
-            write: Line | Running = line(stage, slots.write) if stage < self._last else Running(0, self._bytes[stage])
+            write: LineBuffer | MovingPointer = (
+                line(stage, slots.write) if stage < self._last else MovingPointer(0, self._bytes[stage])
+            )
             if stage == self._last and operator.height == 1:
-                write = Running(0, 0)
-            reads: list[Line | Running] = []
+                write = MovingPointer(0, 0)
+            reads: list[LineBuffer | MovingPointer] = []
             for tensor, slot in zip(self._wiring.sources[stage], slots.reads, strict=True):
                 if tensor == INPUT:
                     first, following = (
                         operator.needs[min(t, operator.ticks - 1)][0] for t in (tick.index, tick.index + 1)
                     )
-                    reads.append(Running(1 + self._pointer(stage), (following - first) * self._input_bytes))
+                    reads.append(MovingPointer(1 + self._pointer(stage), (following - first) * self._input_bytes))
                 else:
                     reads.append(line(tensor, slot))
             spots = {p: offsets[i] for (s, p), i in needed.scratch.items() if s == stage}
             places = tuple(
-                Line(spots[position]) if position in spots else None for position in range(len(kernel.operands))
+                LineBuffer(spots[position]) if position in spots else None for position in range(len(kernel.operands))
             )
             yield RowCall(stage, kernel, moves, tuple(reads), write, places)
 
@@ -228,7 +230,7 @@ class _Planner:
         return [s for s, sources in enumerate(self._wiring.sources) if INPUT in sources].index(stage)
 
     def distance(self) -> int:
-        rows = Rows(self._wiring)
+        rows = RowProgress(self._wiring)
         distance = 0
         for tick in self._order.ticks:
             needed = rows.first_needed(INPUT) * self._input_bytes

@@ -1,22 +1,24 @@
-"""An ONNX model as a TFLite one: its inputs and outputs, and the order of their dimensions."""
+"""An ONNX model as a TFLite one: its inputs and outputs, and the order of their dimensions.
+
+State is written as TensorFlow's converter does: variables, of which CALL_ONCE assigns the first values.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
 
 from tflmgen.frontend.onnx.integer_operators import with_integer_operators
-from tflmgen.frontend.onnx.laid_out import Array, Graph, Value, constant
-from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import Array, OnnxValue, constant
 from tflmgen.frontend.onnx.merged_layers import with_merged_layers
+from tflmgen.frontend.onnx.model_notes import output_names, state_pairs
 from tflmgen.frontend.onnx.node import dtype_of
-from tflmgen.frontend.onnx.output_keys import output_names
-from tflmgen.frontend.onnx.state_variables import read_state, write_state
-from tflmgen.frontend.onnx.stateful_inputs import state_pairs
+from tflmgen.frontend.onnx.node_error import NodeError
 from tflmgen.frontend.onnx.walk import Scope, Walker
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.unused_tensors import without_unused
@@ -24,7 +26,7 @@ from tflmgen.frontend.tflite.unused_tensors import without_unused
 
 @dataclass(frozen=True, slots=True)
 class OnnxOptions:
-    """What the user decides about an ONNX model.
+    """Choices of the user about an ONNX model.
 
     shapes       input -> its shape, for dynamic dimensions
     constants    input -> its value, for inputs that determine shapes
@@ -57,7 +59,7 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
         read_state(walker, graph, model, state, scope)
     results = zip((output.name for output in model.graph.output), walker.lower(model.graph, graph, scope), strict=True)
     next_state = {after: before for before, after in state.items()}
-    after_invoke: dict[str, Value] = {}
+    after_invoke: dict[str, OnnxValue] = {}
     outputs: list[tuple[str, int]] = []
     shown = output_names(model)
     for name, value in results:
@@ -75,7 +77,7 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     return replace(whole, sha256=digest, notes=tuple(walker.notes))
 
 
-def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> Value:
+def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> OnnxValue:
     kind = entry.type.WhichOneof("value")
     try:
         if kind != "tensor_type":
@@ -89,7 +91,7 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
     order = (0, 2, 3, 1) if options.nhwc_inputs and len(shape) == 4 else tuple(range(len(shape)))
     tensor = graph.new_tensor(dtype, tuple(shape[axis] for axis in order), entry.name)
     graph.sources[tensor] = frozenset({entry.name})
-    return Value(dtype, shape, order, None, graph, tensor)
+    return OnnxValue(dtype, shape, order, None, graph, tensor)
 
 
 def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int, ...]:
@@ -126,11 +128,35 @@ def _example_shape(proto: onnx.TypeProto.Tensor) -> str:
     return ",".join(sizes) or "..."
 
 
-def _output(graph: Graph, value: Value, taken: Sequence[int]) -> int:
+def _output(graph: Graph, value: OnnxValue, taken: Sequence[int]) -> int:
     """The tensor of an output, which is no constant, no input, and no other output."""
     tensor = graph.laid(value)
     if graph.tensors[tensor].data is not None or tensor in taken:
-        shape = graph.constant(np.array(value.shape, np.int32))
-        quantization = graph.tensors[tensor].quantization
-        tensor = graph.operator("RESHAPE", [tensor, shape], [(value.dtype, value.shape, quantization)])[0]
+        tensor = graph.copied(tensor)
     return tensor
+
+
+def read_state(walker: Walker, graph: Graph, model: onnx.ModelProto, names: Iterable[str], scope: Scope) -> None:
+    """Enters the state's values into the scope, read from variables that are made here."""
+    first = walker.new_graph("initial_state")
+    graph.builder.operator("CALL_ONCE", [], [], {"init_subgraph_index": first.index})
+    values = {tensor.name: tensor for tensor in model.graph.initializer}
+    for name in names:
+        initial = walker.constant(values[name], first)
+        first.builder.operator("ASSIGN_VARIABLE", [_handle(first, name), first.laid(initial)], [])
+        read = graph.new_tensor(initial.dtype, initial.shape, name)
+        graph.builder.operator("READ_VARIABLE", [_handle(graph, name)], [read])
+        scope[name] = graph.value(read)
+
+
+def write_state(graph: Graph, after: Mapping[str, OnnxValue]) -> None:
+    """Assigns the next values, by the state's names. All are computed before the first is assigned."""
+    tensors = {name: graph.laid(value) for name, value in after.items()}
+    for name, tensor in tensors.items():
+        graph.builder.operator("ASSIGN_VARIABLE", [_handle(graph, name), tensor], [])
+
+
+def _handle(graph: Graph, name: str) -> int:
+    handle = graph.builder.tensor(f"{name}:handle", None, ())
+    graph.builder.operator("VAR_HANDLE", [], [handle], {"shared_name": name})
+    return handle

@@ -11,30 +11,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import BOOL, I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant, stored_shape
-from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.node import Walker
+from tflmgen.frontend.onnx.element_graph import BOOL, I32
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import LayoutGraph, OnnxValue, constant, stored_shape
+from tflmgen.frontend.onnx.node import GraphLowering
+from tflmgen.frontend.onnx.node_error import NodeError
 from tflmgen.ir import DType
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What one iteration gives: whether another follows (None: yes), its variables, and its rows."""
+    """Results of one iteration: whether another follows (None: yes), its variables, and its rows."""
 
-    follows: Value | None
-    variables: Sequence[Value]
-    rows: Sequence[Value] = ()
+    follows: OnnxValue | None
+    variables: Sequence[OnnxValue]
+    rows: Sequence[OnnxValue] = ()
 
 
-Body = Callable[[Graph, Value, Value | None, Sequence[Value]], Iteration]
+Body = Callable[[Graph, OnnxValue, OnnxValue | None, Sequence[OnnxValue]], Iteration]
 """(subgraph, number of the iteration as int32, condition, variables) -> what the iteration gives."""
 
 
 @dataclass(slots=True)
-class Loop:
+class LoopBuilder:
     """A loop to be built.
 
     trips      number of iterations, None: no limit; a constant where there are rows
@@ -42,16 +41,16 @@ class Loop:
     backward   stacks of rows that are stored from the last place on
     """
 
-    walker: Walker
+    walker: GraphLowering
     graph: Graph
     name: str
-    trips: Value | None
-    condition: Value | None
-    inits: Sequence[Value]
+    trips: OnnxValue | None
+    condition: OnnxValue | None
+    inits: Sequence[OnnxValue]
     body: Body
     backward: Sequence[bool] = ()
 
-    def build(self) -> tuple[list[Value], list[Value]]:
+    def build(self) -> tuple[list[OnnxValue], list[OnnxValue]]:
         """The variables' last values, and the rows on top of each other."""
         if self.condition is not None and self.condition.constant is not None:
             if not self.condition.constant.all():
@@ -80,7 +79,7 @@ class Loop:
             self.walker.drop_graphs(kept)
         raise AssertionError("a loop's layouts are settled")
 
-    def _without_loop(self, count: int) -> tuple[list[Value], list[Value]]:
+    def _without_loop(self, count: int) -> tuple[list[OnnxValue], list[OnnxValue]]:
         """No iteration, or one, which needs no loop."""
         if not count:
             kept = len(self.walker.builder.subgraphs)
@@ -90,13 +89,13 @@ class Loop:
             empty = [constant(np.zeros((0, *row.shape), row.dtype.numpy)) for row in rows]
             return list(self.inits), empty
         iteration = self.body(self.graph, constant(0, I32), constant(True, BOOL), self.inits)
-        return list(iteration.variables), [m.unsqueeze(self.graph, row, 0) for row in iteration.rows]
+        return list(iteration.variables), [self.graph.unsqueeze(row, 0) for row in iteration.rows]
 
     def _entries(
         self, body: Graph, orders: Sequence[tuple[int, ...]], has_condition: bool
-    ) -> tuple[Value, Value | None, list[Value], list[int]]:
+    ) -> tuple[OnnxValue, OnnxValue | None, list[OnnxValue], list[int]]:
         inputs = [body.new_tensor(I32, (), f"{self.name}_iteration")]
-        condition: Value | None = constant(True, BOOL)
+        condition: OnnxValue | None = constant(True, BOOL)
         if has_condition:
             inputs.append(body.new_tensor(BOOL, (), f"{self.name}_condition"))
             condition = body.value(inputs[-1])
@@ -115,14 +114,14 @@ class Loop:
     def _finish(
         self,
         body: Graph,
-        entries: tuple[Value, Value | None, list[Value], list[int]],
+        entries: tuple[OnnxValue, OnnxValue | None, list[OnnxValue], list[int]],
         iteration: Iteration,
         orders: Sequence[tuple[int, ...]],
         has_condition: bool,
         count: int | None,
-    ) -> tuple[list[Value], list[Value]]:
+    ) -> tuple[list[OnnxValue], list[OnnxValue]]:
         g, (number, _, _, inputs) = self.graph, entries
-        outputs = [body.laid(c.add(body, number, 1))]
+        outputs = [body.laid(body.add(number, 1))]
         operands = [g.laid(constant(0, I32))]
         if has_condition:
             outputs.append(body.laid(iteration.follows if iteration.follows is not None else constant(True, BOOL), ()))
@@ -167,7 +166,7 @@ class Loop:
         return dtype
 
     def _store(
-        self, body: Graph, row: Value, number: Value, count: int | None, place: int, ends: bool
+        self, body: Graph, row: OnnxValue, number: OnnxValue, count: int | None, place: int, ends: bool
     ) -> tuple[int, int]:
         """The buffer of a stack of rows, and the buffer with this iteration's row."""
         if count is None or ends:
@@ -178,14 +177,9 @@ class Loop:
         order = (0, *(axis + 1 for axis in row.order))
         stacked = (count, *row.shape)
         buffer = body.new_tensor(row.dtype, stored_shape(stacked, order), f"{self.name}_rows{place}")
-        update = body.laid(m.unsqueeze(body, row, 0), order)
-        at = c.sub(body, constant(count - 1, I32), number) if self.backward and self.backward[place] else number
-        start = body.laid(m.reshape(body, at, [1]))
-        if row.rank:
-            pieces = [start, body.constant(np.zeros(row.rank, np.int32))]
-            start = body.operator("CONCATENATION", pieces, [(I32, (row.rank + 1,), None)], {"axis": 0})[0]
-        output = (row.dtype, stored_shape(stacked, order), None)
-        return buffer, body.operator("DYNAMIC_UPDATE_SLICE", [buffer, update, start], [output])[0]
+        update = body.laid(body.unsqueeze(row, 0), order)
+        at = body.sub(constant(count - 1, I32), number) if self.backward and self.backward[place] else number
+        return buffer, body.with_row(buffer, update, at)
 
     def _condition(self, body: Graph, inputs: Sequence[int], has_condition: bool) -> Graph:
         """The subgraph that says whether another iteration runs."""
@@ -193,36 +187,36 @@ class Loop:
         tensors = [body.tensors[tensor] for tensor in inputs]
         operands = [graph.new_tensor(self._dtype_of(body, t.index), t.shape, t.name) for t in tensors]
         graph.builder.inputs = operands
-        follows: Value | None = None
+        follows: OnnxValue | None = None
         if self.trips is not None:
-            limit = m.reshape(graph, c.cast(graph, self.trips, I32), ())
-            follows = c.less(graph, graph.value(operands[0]), limit)
+            limit = graph.reshape(graph.cast(self.trips, I32), ())
+            follows = graph.less(graph.value(operands[0]), limit)
         if has_condition:
             condition = graph.value(operands[1])
-            follows = condition if follows is None else c.logical_and(graph, follows, condition)
+            follows = condition if follows is None else graph.logical_and(follows, condition)
         graph.builder.outputs = [graph.laid(follows if follows is not None else constant(True, BOOL))]
         return graph
 
 
-def passed_keys(*graphs: Graph) -> list[tuple[Graph | None, int]]:
+def passed_keys(*graphs: Graph) -> list[tuple[LayoutGraph | None, int]]:
     """Tensors of outer graphs that any of these subgraphs takes."""
     return list(dict.fromkeys(key for graph in graphs for key in graph.captured))
 
 
-def outside(key: tuple[Graph | None, int]) -> Value:
+def outside(key: tuple[LayoutGraph | None, int]) -> OnnxValue:
     """The value of a tensor of an outer graph, as it lies there."""
     graph, tensor = key
     assert graph is not None
     return graph.value(tensor)
 
 
-def _is_true(value: Value) -> bool:
+def _is_true(value: OnnxValue) -> bool:
     return value.constant is not None and bool(value.constant.all())
 
 
 def branch(
-    walker: Walker, g: Graph, condition: Value, branches: Sequence[Callable[[Graph], list[Value]]]
-) -> list[Value]:
+    walker: GraphLowering, g: Graph, condition: OnnxValue, branches: Sequence[Callable[[Graph], list[OnnxValue]]]
+) -> list[OnnxValue]:
     """IF: the results of the first or the second branch."""
     graphs = [walker.new_graph(f"{g.node or g.name}_{name}", g) for name in ("then", "else")]
     results = [make(graph) for make, graph in zip(branches, graphs, strict=True)]
@@ -240,7 +234,7 @@ def branch(
     keys = passed_keys(*graphs)
     for graph in graphs:
         graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]
-    operands = [g.laid(m.reshape(g, condition, ())), *(g.own(outside(key)).tensor for key in keys)]
+    operands = [g.laid(g.reshape(condition, ())), *(g.own(outside(key)).tensor for key in keys)]
     outputs = [(v.dtype, stored_shape(v.shape, order), None) for v, order in zip(results[0], orders, strict=True)]
     options = {"then_subgraph_index": graphs[0].index, "else_subgraph_index": graphs[1].index}
     tensors = g.operator("IF", operands, outputs, options)

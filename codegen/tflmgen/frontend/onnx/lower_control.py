@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import BOOL, I32, I64
-from tflmgen.frontend.onnx.laid_out import Graph, Value, constant
-from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
-from tflmgen.frontend.onnx.loop_builder import Iteration, Loop, branch
+from tflmgen.frontend.onnx.element_graph import BOOL, I32, I64
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, constant
+from tflmgen.frontend.onnx.loop_builder import Iteration, LoopBuilder, branch
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, normal_axis
+from tflmgen.frontend.onnx.move_graph import transpose
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
 
 NO_LIMIT = 2**31 - 1
 """Iterations from which a trip count is none: the counter is int32."""
@@ -23,7 +23,9 @@ LARGEST_UNROLLED = 64
 """Iterations up to which a loop whose variables change their shape is written out."""
 
 
-def inner(node: Node, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[Value | None]) -> list[Value]:
+def inner(
+    node: OnnxNode, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[OnnxValue | None]
+) -> list[OnnxValue]:
     """The results of a graph that is an attribute, for these arguments."""
     scope = dict(node.scope)
     names = {entry.name for entry in (*proto.initializer, *proto.input)}
@@ -34,7 +36,7 @@ def inner(node: Node, graph: Graph, proto: onnx.GraphProto, arguments: Sequence[
 
 
 @lowers("If")
-def conditional(node: Node) -> list[Value]:
+def conditional(node: OnnxNode) -> list[OnnxValue]:
     """Lowers If to TFLite's IF; of a constant condition, to the nodes of the branch that runs."""
     g, condition = node.graph, node[0]
     graphs = [node.attribute("then_branch"), node.attribute("else_branch")]
@@ -45,7 +47,7 @@ def conditional(node: Node) -> list[Value]:
 
 
 @lowers("Loop")
-def loop(node: Node) -> list[Value]:
+def loop(node: OnnxNode) -> list[OnnxValue]:
     """Loop, as TFLite's WHILE. Raises NodeError where a number of iterations decides a shape and is not known."""
     proto: onnx.GraphProto = node.attribute("body")
     trips, condition, inits = node.optional(0), node.optional(1), [node[k] for k in range(2, len(node.inputs))]
@@ -56,15 +58,15 @@ def loop(node: Node) -> list[Value]:
         node.known(1, "whether it runs, since it stacks the results of iterations")
     trips = _counted(node.graph, trips)
 
-    def body(g: Graph, number: Value, follows: Value | None, variables: Sequence[Value]) -> Iteration:
-        count = c.cast(g, number, I64)
-        results = inner(node, g, proto, [m.reshape(g, count, _counter_shape(proto)), follows, *variables])
+    def body(g: Graph, number: OnnxValue, follows: OnnxValue | None, variables: Sequence[OnnxValue]) -> Iteration:
+        count = g.cast(number, I64)
+        results = inner(node, g, proto, [g.reshape(count, _counter_shape(proto)), follows, *variables])
         condition = results[0]
         if condition is follows and follows is not None and follows.constant is not None:
             condition = constant(True, BOOL)
         return Iteration(condition, results[1 : 1 + len(inits)], results[1 + len(inits) :])
 
-    builder = Loop(node.walker, node.graph, node.graph.node or "loop", trips, condition, inits, body)
+    builder = LoopBuilder(node.walker, node.graph, node.graph.node or "loop", trips, condition, inits, body)
     try:
         finals, stacks = builder.build()
     except NodeError as error:
@@ -74,7 +76,7 @@ def loop(node: Node) -> list[Value]:
     return [*finals, *stacks]
 
 
-def _counted(graph: Graph, trips: Value | None) -> Value | None:
+def _counted(graph: Graph, trips: OnnxValue | None) -> OnnxValue | None:
     """The trip count within int32, of which the counter is; None where a constant one limits nothing.
 
     Exporters write the greatest int64 for a loop that its condition alone ends.
@@ -82,7 +84,7 @@ def _counted(graph: Graph, trips: Value | None) -> Value | None:
     if trips is None:
         return None
     if trips.constant is None:
-        return c.minimum(graph, trips, NO_LIMIT)
+        return graph.minimum(trips, NO_LIMIT)
     count = int(trips.constant.reshape(-1)[0])
     return None if count >= NO_LIMIT else constant(np.int32(max(count, 0)))
 
@@ -101,8 +103,13 @@ def _passes_through(proto: onnx.GraphProto) -> bool:
 
 
 def _unrolled(
-    node: Node, trips: Value | None, condition: Value | None, inits: Sequence[Value], body: object, error: NodeError
-) -> list[Value]:
+    node: OnnxNode,
+    trips: OnnxValue | None,
+    condition: OnnxValue | None,
+    inits: Sequence[OnnxValue],
+    body: object,
+    error: NodeError,
+) -> list[OnnxValue]:
     """Iteration after iteration, with shapes of their own."""
     known = trips is not None and trips.constant is not None
     if not known or (condition is not None and condition.constant is None) or not callable(body):
@@ -113,13 +120,13 @@ def _unrolled(
     if count > LARGEST_UNROLLED:
         raise error
     variables, stacks = list(inits), None
-    follows: Value | None = constant(True, BOOL)
+    follows: OnnxValue | None = constant(True, BOOL)
     for number in range(count):
         iteration: Iteration = body(node.graph, constant(number, I32), follows, variables)
         if iteration.follows is not None and iteration.follows.constant is None:
             raise error
         variables = list(iteration.variables)
-        rows = [m.unsqueeze(node.graph, row, 0) for row in iteration.rows]
+        rows = [node.graph.unsqueeze(row, 0) for row in iteration.rows]
         stacks = [[row] for row in rows] if stacks is None else [[*s, r] for s, r in zip(stacks, rows, strict=True)]
         if (
             iteration.follows is not None
@@ -127,11 +134,11 @@ def _unrolled(
             and not iteration.follows.constant.all()
         ):
             break
-    return [*variables, *(m.concat(node.graph, stack, 0) for stack in stacks or [])]
+    return [*variables, *(node.graph.concat(stack, 0) for stack in stacks or [])]
 
 
 @lowers("Scan")
-def scan(node: Node) -> list[Value]:
+def scan(node: OnnxNode) -> list[OnnxValue]:
     """Scan, as a loop over the scanned axes; of version 8, one such loop for each sequence of the batch."""
     values = [node[k] for k in range(len(node.inputs)) if node.version >= 9 or k]
     if node.version >= 9:
@@ -140,12 +147,12 @@ def scan(node: Node) -> list[Value]:
         raise NodeError("gives the lengths of sequences, which version 8 of Scan alone has")
     parts = []
     for place in range(values[0].shape[0]):
-        own = [m.squeeze(node.graph, m.part(node.graph, v, 0, place, 1), [0]) for v in values]
-        parts.append([m.unsqueeze(node.graph, v, 0) for v in _scan(node, own, True)])
-    return [m.concat(node.graph, list(part), 0) for part in zip(*parts, strict=True)]
+        own = [node.graph.squeeze(node.graph.part(v, 0, place, 1), [0]) for v in values]
+        parts.append([node.graph.unsqueeze(v, 0) for v in _scan(node, own, True)])
+    return [node.graph.concat(list(rows), 0) for rows in zip(*parts, strict=True)]
 
 
-def _scan(node: Node, values: Sequence[Value], is_old: bool) -> list[Value]:
+def _scan(node: OnnxNode, values: Sequence[OnnxValue], is_old: bool) -> list[OnnxValue]:
     g, proto = node.graph, node.attribute("body")
     scanned = int(node.attribute("num_scan_inputs"))
     inits, sequences = values[: len(values) - scanned], values[len(values) - scanned :]
@@ -161,15 +168,15 @@ def _scan(node: Node, values: Sequence[Value], is_old: bool) -> list[Value]:
         raise NodeError(f"scans sequences of different lengths: {sorted(counts)}")
     count = counts.pop()
 
-    def body(own: Graph, number: Value, _: Value | None, variables: Sequence[Value]) -> Iteration:
+    def body(own: Graph, number: OnnxValue, _: OnnxValue | None, variables: Sequence[OnnxValue]) -> Iteration:
         rows = []
         for value, axis, back in zip(sequences, axes, backward, strict=True):
-            at = c.sub(own, constant(count - 1, I32), number) if back else number
-            rows.append(m.gather(own, value, at, axis))
+            at = own.sub(constant(count - 1, I32), number) if back else number
+            rows.append(own.gather(value, at, axis))
         results = inner(node, own, proto, [*variables, *rows])
         return Iteration(None, results[: len(inits)], results[len(inits) :])
 
-    builder = Loop(
+    builder = LoopBuilder(
         node.walker, g, g.node or "scan", constant(np.int32(count)), None, inits, body, [bool(b) for b in stored_back]
     )
     finals, stacks = builder.build()
@@ -177,5 +184,5 @@ def _scan(node: Node, values: Sequence[Value], is_old: bool) -> list[Value]:
     for value, axis in zip(stacks, node.attribute("scan_output_axes") or [0] * stacked, strict=True):
         order = list(range(1, value.rank))
         order.insert(normal_axis(axis, value.rank), 0)
-        moved.append(m.transpose(value, order))
+        moved.append(transpose(value, order))
     return [*finals, *moved]

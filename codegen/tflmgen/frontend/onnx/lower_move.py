@@ -7,17 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
-from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.element_graph import broadcast_shape
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, dtype_of, normal_axis
+from tflmgen.frontend.onnx.move_graph import transpose
+from tflmgen.frontend.onnx.node import OnnxNode, dtype_of, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError
 
 
 @lowers("Shape")
-def shape(node: Node) -> Value:
+def shape(node: OnnxNode) -> OnnxValue:
     """Shape, or a part of it, as an int64 constant."""
     rank = node[0].rank
     start, end = (int(node.attribute(n, d)) for n, d in (("start", 0), ("end", rank)))
@@ -29,13 +29,13 @@ def _clamped(start: int, end: int, rank: int) -> tuple[int, int]:
 
 
 @lowers("Size")
-def size(node: Node) -> Value:
+def size(node: OnnxNode) -> OnnxValue:
     """Size: the number of elements, as an int64 constant."""
     return constant(np.int64(node[0].size))
 
 
 @lowers("Reshape")
-def reshape(node: Node) -> Value:
+def lower_reshape(node: OnnxNode) -> OnnxValue:
     """Reshape, with 0 and -1 replaced by what they stand for. Raises NodeError if the shape is not known at build
     time."""
     value = node[0]
@@ -45,20 +45,20 @@ def reshape(node: Node) -> Value:
     if -1 in sizes:
         rest = math.prod(n for n in sizes if n != -1)
         sizes = [(value.size // rest if rest else 0) if n == -1 else n for n in sizes]
-    return m.reshape(node.graph, value, sizes)
+    return node.graph.reshape(value, sizes)
 
 
 @lowers("Flatten")
-def flatten(node: Node) -> Value:
+def flatten(node: OnnxNode) -> OnnxValue:
     """Flatten to two dimensions, split at `axis`."""
     value = node[0]
     axis = int(node.attribute("axis", 1))
     axis += value.rank if axis < 0 else 0
-    return m.reshape(node.graph, value, [math.prod(value.shape[:axis]), math.prod(value.shape[axis:])])
+    return node.graph.reshape(value, [math.prod(value.shape[:axis]), math.prod(value.shape[axis:])])
 
 
 @lowers("Squeeze")
-def squeeze(node: Node) -> Value:
+def lower_squeeze(node: OnnxNode) -> OnnxValue:
     """Squeeze of the named axes, else of all of size 1. Raises NodeError if a named one is larger."""
     value = node[0]
     axes = node.axes(value.rank)
@@ -66,33 +66,33 @@ def squeeze(node: Node) -> Value:
         axes = [axis for axis, size in enumerate(value.shape) if size == 1]
     if any(value.shape[axis] != 1 for axis in axes):
         raise NodeError("squeezes a dimension that is not 1")
-    return m.squeeze(node.graph, value, axes)
+    return node.graph.squeeze(value, axes)
 
 
 @lowers("Unsqueeze")
-def unsqueeze(node: Node) -> Value:
+def lower_unsqueeze(node: OnnxNode) -> OnnxValue:
     """Unsqueeze: dimensions of size 1 at `axes`, which count in the result."""
     value = node[0]
     axes = node.attribute("axes") or node.integers(1, "its axes") or []
-    return m.unsqueeze(node.graph, value, *(normal_axis(axis, value.rank + len(axes)) for axis in axes))
+    return node.graph.unsqueeze(value, *(normal_axis(axis, value.rank + len(axes)) for axis in axes))
 
 
 @lowers("Transpose")
-def transpose(node: Node) -> Value:
+def lower_transpose(node: OnnxNode) -> OnnxValue:
     """Transpose; without `perm`, all axes are reversed."""
     value = node[0]
-    return m.transpose(value, node.attribute("perm") or list(range(value.rank))[::-1])
+    return transpose(value, node.attribute("perm") or list(range(value.rank))[::-1])
 
 
 @lowers("Concat")
-def concat(node: Node) -> Value:
+def lower_concat(node: OnnxNode) -> OnnxValue:
     """Concat of all operands along one axis."""
     values = [node[index] for index in range(len(node.inputs))]
-    return m.concat(node.graph, values, node.axis(values[0].rank))
+    return node.graph.concat(values, node.axis(values[0].rank))
 
 
 @lowers("Split")
-def split(node: Node) -> list[Value]:
+def split(node: OnnxNode) -> list[OnnxValue]:
     """Split along one axis, into equal parts if no sizes are given. Raises NodeError if sizes do not add up."""
     value = node[0]
     axis = node.axis(value.rank)
@@ -104,11 +104,11 @@ def split(node: Node) -> list[Value]:
     if sum(sizes) != whole or len(sizes) != count:
         raise NodeError(f"splits a dimension of {whole} into {'+'.join(map(str, sizes))}")
     starts = [sum(sizes[:k]) for k in range(count)]
-    return [m.part(node.graph, value, axis, start, n) for start, n in zip(starts, sizes, strict=True)]
+    return [node.graph.part(value, axis, start, n) for start, n in zip(starts, sizes, strict=True)]
 
 
-@lowers("Slice")
-def slice_(node: Node) -> Value:
+@lowers("Slice", evaluated=False)
+def slice_(node: OnnxNode) -> OnnxValue:
     """Slice with steps, also backwards; starts may be computed at run time if the sizes are known."""
     value = node[0]
     if node.version < 10:
@@ -125,7 +125,7 @@ def slice_(node: Node) -> Value:
             raise NodeError("has a step of 0")
         begins[axis], sizes[axis] = _span(start, end, step, value.shape[axis])
         strides[axis] = step
-    return m.slices(node.graph, value, begins, sizes, strides)
+    return node.graph.slices(value, begins, sizes, strides)
 
 
 def _span(start: int, end: int, step: int, count: int) -> tuple[int, int]:
@@ -141,69 +141,33 @@ def _span(start: int, end: int, step: int, count: int) -> tuple[int, int]:
     return max(first, 0), len(range(first, stop, step)) if count else 0
 
 
-def _moving_slice(node: Node) -> Value:
+def _moving_slice(node: OnnxNode) -> OnnxValue:
     """A slice that begins at a place known at run time, and ends a constant number of elements later."""
     g, value = node.graph, node[0]
     axes, steps = node.integers(3, "its axes"), node.integers(4, "its steps")
     axes = [0] if axes is None else [normal_axis(axis, value.rank) for axis in axes]
-    root, before = offset_of(g, node[1])
-    end_root, after = offset_of(g, node[2])
+    root, before = g.offset_of(node[1])
+    end_root, after = g.offset_of(node[2])
     if len(axes) != 1 or (steps or [1]) != [1] or root != end_root or not 0 < after - before <= value.shape[axes[0]]:
         raise NodeError("has bounds known at run time, which is possible of one axis and a constant size")
-    sizes = [after - before if k == axes[0] else n for k, n in enumerate(value.shape)]
-    tensor = g.laid(value, value.order)
-    begin = m.reshape(g, c.cast(g, node[1], I32), [1])
-    begin = c.where(g, c.less(g, begin, 0), c.add(g, begin, value.shape[axes[0]]), begin)
-    zero = constant(np.zeros(1, np.int32))
-    parts = [begin if axis == axes[0] else zero for axis in value.order]
-    places = m.concat(g, parts, 0)
-    stored = tuple(sizes[axis] for axis in value.order)
-    operands = [tensor, g.laid(places), g.constant(np.array(stored, np.int32))]
-    cut = g.operator("SLICE", operands, [(value.dtype, stored, None)])[0]
-    return g.value(cut, tuple(sizes), value.order)
-
-
-def offset_of(g: Graph, value: Value) -> tuple[tuple[Graph, int] | None, int]:
-    """A number as another one, known at run time only, plus a constant: (its tensor, the constant)."""
-    if value.constant is not None:
-        return None, int(value.constant.reshape(-1)[0])
-    value = g.own(value)
-    producers = {output: op for op in g.operators for output in op.outputs}
-    tensor, offset = value.tensor, 0
-    while tensor in producers:
-        op = producers[tensor]
-        data = [g.tensors[i].data for i in op.inputs]
-        if op.name in ("RESHAPE", "CAST"):
-            tensor = op.inputs[0]
-        elif op.name in ("ADD", "SUB") and data[1] is not None:
-            dtype = g.tensors[op.inputs[1]].dtype
-            assert dtype is not None
-            number = int(np.frombuffer(data[1], dtype.numpy)[0])
-            tensor, offset = op.inputs[0], offset + (number if op.name == "ADD" else -number)
-        elif op.name == "ADD" and data[0] is not None:
-            dtype = g.tensors[op.inputs[0]].dtype
-            assert dtype is not None
-            tensor, offset = op.inputs[1], offset + int(np.frombuffer(data[0], dtype.numpy)[0])
-        else:
-            break
-    return (g, tensor), offset
+    return g.part_at(value, axes[0], node[1], after - before)
 
 
 @lowers("Expand")
-def expand(node: Node) -> Value:
+def expand(node: OnnxNode) -> OnnxValue:
     """Expand: the operand broadcast to the shape. Raises NodeError if that is not known at build time."""
     sizes = tuple(int(n) for n in node.known(1, "its shape"))
-    return m.broadcast_to(node.graph, node[0], c.broadcast_shape([node[0].shape, sizes]))
+    return node.graph.broadcast_to(node[0], broadcast_shape([node[0].shape, sizes]))
 
 
 @lowers("Tile")
-def tile(node: Node) -> Value:
+def lower_tile(node: OnnxNode) -> OnnxValue:
     """Tile: repetitions along each axis. Raises NodeError if their numbers are not known at build time."""
-    return m.tile(node.graph, node[0], node.integers(1, "its repeats") or [])
+    return node.graph.tile(node[0], node.integers(1, "its repeats") or [])
 
 
 @lowers("Pad")
-def pad(node: Node) -> Value:
+def lower_pad(node: OnnxNode) -> OnnxValue:
     """Pad in all modes. Raises NodeError if the pads are not known at build time."""
     value = node[0]
     flat_pads = node.attribute("pads") or node.integers(1, "its pads") or []
@@ -216,23 +180,23 @@ def pad(node: Node) -> Value:
     return padded(node.graph, value, pads, node.attribute("mode", "constant"), filler)
 
 
-def padded(g: Graph, value: Value, pads: list[tuple[int, int]], mode: str, filler: Value) -> Value:
+def padded(g: Graph, value: OnnxValue, pads: list[tuple[int, int]], mode: str, filler: OnnxValue) -> OnnxValue:
     """Padding in ONNX's modes; negative pads cut."""
     cut = [(min(a, 0), min(b, 0)) for a, b in pads]
     sizes = [n + a + b for n, (a, b) in zip(value.shape, cut, strict=True)]
-    value = m.slices(g, value, [-a for a, _ in cut], sizes, [1] * value.rank)
+    value = g.slices(value, [-a for a, _ in cut], sizes, [1] * value.rank)
     pads = [(max(a, 0), max(b, 0)) for a, b in pads]
     if mode == "constant":
         known = filler.constant
         fill = float(known.reshape(-1)[0]) if known is not None and value.dtype.is_float else None
         if known is not None and not value.dtype.is_float:
             fill = int(known.reshape(-1)[0])
-        return m.pad(g, value, pads, m.reshape(g, filler, ()) if fill is None else fill)
+        return g.pad(value, pads, g.reshape(filler, ()) if fill is None else fill)
     for axis, (before, after) in enumerate(pads):
         if before or after:
             count = value.shape[axis]
             places = _padded_places(mode, np.arange(-before, count + after), count)
-            value = m.gather(g, value, constant(places.astype(np.int32)), axis)
+            value = g.gather(value, constant(places.astype(np.int32)), axis)
     return value
 
 
@@ -249,18 +213,18 @@ def _padded_places(mode: str, places: NDArray[np.int64], count: int) -> NDArray[
 
 
 @lowers("Trilu")
-def triangle(node: Node) -> Value:
+def triangle(node: OnnxNode) -> OnnxValue:
     """Trilu: the upper or lower triangle of the last two dimensions, zero elsewhere."""
     g, value = node.graph, node[0]
     offset = int(node.known(1, "its diagonal").reshape(-1)[0]) if node.has(1) else 0
     check_constant(value.shape[-2:], 1)
     ones = np.ones(value.shape[-2:], bool)
     mask = np.triu(ones, offset) if node.attribute("upper", 1) else np.tril(ones, offset)
-    return c.where(g, constant(mask), value, constant(0, value.dtype))
+    return g.where(constant(mask), value, constant(0, value.dtype))
 
 
 @lowers("EyeLike")
-def eye_like(node: Node) -> Value:
+def eye_like(node: OnnxNode) -> OnnxValue:
     """EyeLike: a constant matrix of the operand's shape with ones on one diagonal."""
     number = node.attribute("dtype")
     dtype = node[0].dtype if number is None else dtype_of(number)
@@ -270,35 +234,35 @@ def eye_like(node: Node) -> Value:
 
 
 @lowers("DepthToSpace")
-def depth_to_space(node: Node) -> Value:
+def depth_to_space(node: OnnxNode) -> OnnxValue:
     """DepthToSpace of NCHW, in either order of blocks (DCR, CRD)."""
     g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
     n, channels, height, width = value.shape
     kept = channels // block**2
     if node.attribute("mode", "DCR") == "DCR":
-        parts = m.reshape(g, value, [n, block, block, kept, height, width])
-        moved = m.transpose(parts, [0, 3, 4, 1, 5, 2])
+        parts = g.reshape(value, [n, block, block, kept, height, width])
+        moved = transpose(parts, [0, 3, 4, 1, 5, 2])
     else:
-        parts = m.reshape(g, value, [n, kept, block, block, height, width])
-        moved = m.transpose(parts, [0, 1, 4, 2, 5, 3])
-    return m.reshape(g, moved, [n, kept, height * block, width * block])
+        parts = g.reshape(value, [n, kept, block, block, height, width])
+        moved = transpose(parts, [0, 1, 4, 2, 5, 3])
+    return g.reshape(moved, [n, kept, height * block, width * block])
 
 
 @lowers("SpaceToDepth")
-def space_to_depth(node: Node) -> Value:
+def space_to_depth(node: OnnxNode) -> OnnxValue:
     """SpaceToDepth of NCHW. Raises NodeError if the mode is unknown."""
     g, value, block = node.graph, node[0], int(node.attribute("blocksize"))
     n, channels, height, width = value.shape
     if node.attribute("mode", "DCR") not in ("DCR", "CRD"):
         raise NodeError("has an unknown mode")
-    parts = m.reshape(g, value, [n, channels, height // block, block, width // block, block])
+    parts = g.reshape(value, [n, channels, height // block, block, width // block, block])
     order = [0, 3, 5, 1, 2, 4] if node.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
-    moved = m.transpose(parts, order)
-    return m.reshape(g, moved, [n, channels * block**2, height // block, width // block])
+    moved = transpose(parts, order)
+    return g.reshape(moved, [n, channels * block**2, height // block, width // block])
 
 
 @lowers("CenterCropPad")
-def center_crop_pad(node: Node) -> Value:
+def center_crop_pad(node: OnnxNode) -> OnnxValue:
     """CenterCropPad: each axis cut or padded with zeros on both sides, to the target size."""
     g, value = node.graph, node[0]
     targets = node.integers(1, "its shape") or []
@@ -306,15 +270,15 @@ def center_crop_pad(node: Node) -> Value:
     for axis, target in zip(axes, targets, strict=True):
         extra = target - value.shape[axis]
         if extra < 0:
-            value = m.part(g, value, axis, -extra // 2, target)
+            value = g.part(value, axis, -extra // 2, target)
         else:
             pads = [(extra // 2, extra - extra // 2) if k == axis else (0, 0) for k in range(value.rank)]
-            value = m.pad(g, value, pads)
+            value = g.pad(value, pads)
     return value
 
 
 @lowers("ConstantOfShape")
-def constant_of_shape(node: Node) -> Value:
+def constant_of_shape(node: OnnxNode) -> OnnxValue:
     """ConstantOfShape, as a constant. Raises NodeError if the shape is not known at build time."""
     sizes = [int(n) for n in node.known(0, "its shape")]
     filler = node.attribute("value")

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32, I64
-from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant, stored_shape
+from tflmgen.frontend.onnx.element_graph import F32, I64
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lower_window import (
     SAME,
     VALID,
-    Window,
+    SlidingWindow,
     as_image,
     flat_window,
-    last_order,
     pad_spatial,
     window_of,
 )
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node
+from tflmgen.frontend.onnx.node import OnnxNode
 from tflmgen.frontend.onnx.quantized_tensors import SIGNED, dequantized, quantized
 
 
-@lowers("MaxPool")
-def max_pool(node: Node) -> list[Value]:
+@lowers("MaxPool", evaluated=False)
+def lower_max_pool(node: OnnxNode) -> list[OnnxValue]:
     """MaxPool. Codes whose scale is known are pooled as real numbers; integer_operators.py removes the conversions."""
     g, value = node.graph, node[0]
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
@@ -41,22 +39,23 @@ def max_pool(node: Node) -> list[Value]:
     return [_by_taps_or_kernel(g, value, window)]
 
 
-def _by_taps_or_kernel(g: Graph, value: Value, window: Window) -> Value:
+def _by_taps_or_kernel(g: Graph, value: OnnxValue, window: SlidingWindow) -> OnnxValue:
     """Greatest elements of windows."""
     same = window.is_padded and window.is_same(value.shape[2:])
     if value.dtype is F32 and value.rank in (3, 4) and all(d == 1 for d in window.dilations):
-        return _by_kernel(g, "MAX_POOL_2D", value, window, same, -math.inf)
+        return _by_kernel(g, Graph.max_pool, value, window, same, -math.inf)
     least = -math.inf if value.dtype is F32 else value.dtype.limits[0]
-    return c.total(g, "MAXIMUM", list(_taps(g, pad_spatial(g, value, window.pads, least), window)))
+    return g.maximum_of(list(_taps(g, pad_spatial(g, value, window.pads, least), window)))
 
 
-def _by_kernel(g: Graph, name: str, value: Value, window: Window, same: bool, filler: float) -> Value:
+def _by_kernel(
+    g: Graph, pool: Callable[..., OnnxValue], value: OnnxValue, window: SlidingWindow, same: bool, filler: float
+) -> OnnxValue:
     if value.rank == 3:
-        wide = _by_kernel(g, name, as_image(g, value), flat_window(window), same, filler)
-        return m.reshape(g, wide, [wide.shape[0], wide.shape[1], wide.shape[3]])
+        wide = _by_kernel(g, pool, as_image(g, value), flat_window(window), same, filler)
+        return g.reshape(wide, [wide.shape[0], wide.shape[1], wide.shape[3]])
     if not same:
         value = pad_spatial(g, value, window.pads, filler)
-    shape = (*value.shape[:2], *window.out)
     options = {
         "padding": SAME if same else VALID,
         "stride_h": window.strides[0],
@@ -64,19 +63,17 @@ def _by_kernel(g: Graph, name: str, value: Value, window: Window, same: bool, fi
         "filter_height": window.size[0],
         "filter_width": window.size[1],
     }
-    tensor = g.laid(value, last_order(4))
-    output = (value.dtype, stored_shape(shape, last_order(4)), None)
-    return g.value(g.operator(name, [tensor], [output], options)[0], shape, last_order(4))
+    return pool(g, value, window.out, options)
 
 
-def _taps(g: Graph, value: Value, window: Window) -> Iterator[Value]:
+def _taps(g: Graph, value: OnnxValue, window: SlidingWindow) -> Iterator[OnnxValue]:
     """Strided slices of a padded value, one per element (tap) of the window: that element of all windows."""
     for tap in np.ndindex(*window.size):
         starts = [0, 0, *(t * d for t, d in zip(tap, window.dilations, strict=True))]
-        yield m.slices(g, value, starts, [*value.shape[:2], *window.out], [1, 1, *window.strides])
+        yield g.slices(value, starts, [*value.shape[:2], *window.out], [1, 1, *window.strides])
 
 
-def _with_places(node: Node, value: Value, window: Window) -> list[Value]:
+def _with_places(node: OnnxNode, value: OnnxValue, window: SlidingWindow) -> list[OnnxValue]:
     """The greatest elements and their places in the flattened input."""
     g, least = node.graph, -math.inf if value.dtype is F32 else value.dtype.limits[0]
     check_constant(value.shape, 8)
@@ -89,13 +86,13 @@ def _with_places(node: Node, value: Value, window: Window) -> list[Value]:
     places = list(_taps(g, pad_spatial(g, constant(numbers), window.pads, 0), window))
     best, place = values[0], places[0]
     for other, its_place in zip(values[1:], places[1:], strict=True):
-        larger = c.greater(g, other, best)
-        best, place = c.where(g, larger, other, best), c.where(g, larger, its_place, place)
+        larger = g.greater(other, best)
+        best, place = g.where(larger, other, best), g.where(larger, its_place, place)
     return [best, place if place.constant is None else constant(place.constant, I64)]
 
 
-def _counts(value: Value, window: Window, pads_count: bool, node: Node) -> NDArray[np.float64]:
-    """How many elements each window averages. Padding that only rounds the output size up never counts."""
+def _counts(value: OnnxValue, window: SlidingWindow, pads_count: bool, node: OnnxNode) -> NDArray[np.float64]:
+    """Number of elements that each window averages. Padding that only rounds the output size up never counts."""
     count = len(window.size)
     flat_pads = node.attribute("pads") or [0] * (2 * count)
     if node.attribute("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
@@ -112,8 +109,8 @@ def _counts(value: Value, window: Window, pads_count: bool, node: Node) -> NDArr
     return result
 
 
-@lowers("AveragePool")
-def average_pool(node: Node) -> Value:
+@lowers("AveragePool", evaluated=False)
+def lower_average_pool(node: OnnxNode) -> OnnxValue:
     """AveragePool: by TFLite's kernel where it has the window, corrected where padding counts otherwise, else tap by
     tap."""
     g, value = node.graph, node[0]
@@ -122,26 +119,26 @@ def average_pool(node: Node) -> Value:
     same = window.is_padded and window.is_same(value.shape[2:]) and not pads_count
     counts = _counts(value, window, pads_count, node)
     if value.rank in (3, 4) and all(d == 1 for d in window.dilations):
-        pooled = _by_kernel(g, "AVERAGE_POOL_2D", value, window, same, 0.0)
+        pooled = _by_kernel(g, Graph.average_pool, value, window, same, 0.0)
         ratio = np.ones_like(counts) if same else math.prod(window.size) / counts
-        return pooled if np.all(ratio == 1) else c.mul(g, pooled, constant(ratio, F32))
-    sums = c.total(g, "ADD", list(_taps(g, pad_spatial(g, value, window.pads, 0.0), window)))
-    return c.mul(g, sums, constant(1.0 / counts, F32))
+        return pooled if np.all(ratio == 1) else g.mul(pooled, constant(ratio, F32))
+    sums = g.sum_of(list(_taps(g, pad_spatial(g, value, window.pads, 0.0), window)))
+    return g.mul(sums, constant(1.0 / counts, F32))
 
 
-@lowers("LpPool")
-def lp_pool(node: Node) -> Value:
+@lowers("LpPool", evaluated=False)
+def lp_pool(node: OnnxNode) -> OnnxValue:
     """LpPool: p-th root of the sum of p-th powers in each window."""
     g, value, p = node.graph, node[0], float(node.attribute("p", 2))
     window = window_of(node, value.shape[2:], node.attribute("kernel_shape"))
-    size = c.absolute(g, value)
-    powers = c.mul(g, size, size) if p == 2 else size if p == 1 else c.power(g, size, p)
-    sums = c.total(g, "ADD", list(_taps(g, pad_spatial(g, powers, window.pads, 0.0), window)))
-    return c.sqrt(g, sums) if p == 2 else sums if p == 1 else c.power(g, sums, 1.0 / p)
+    size = g.absolute(value)
+    powers = g.mul(size, size) if p == 2 else size if p == 1 else g.power(size, p)
+    sums = g.sum_of(list(_taps(g, pad_spatial(g, powers, window.pads, 0.0), window)))
+    return g.sqrt(sums) if p == 2 else sums if p == 1 else g.power(sums, 1.0 / p)
 
 
-@lowers("MaxUnpool")
-def max_unpool(node: Node) -> Value:
+@lowers("MaxUnpool", evaluated=False)
+def max_unpool(node: OnnxNode) -> OnnxValue:
     """MaxUnpool: values scattered to the indices that MaxPool gave, zero elsewhere."""
     g, value, places = node.graph, node[0], node[1]
     count = value.rank - 2
@@ -154,21 +151,21 @@ def max_unpool(node: Node) -> Value:
     ]
     natural = (*value.shape[:2], *shape)
     whole = tuple(node.integers(2, "its output shape") or natural)
-    tuples = m.reshape(g, places, [places.size, 1])
-    flat = m.scatter_nd(g, tuples, m.reshape(g, value, [value.size]), (math.prod(natural),))
-    image = m.reshape(g, flat, natural)
+    tuples = g.reshape(places, [places.size, 1])
+    flat = g.scatter_nd(tuples, g.reshape(value, [value.size]), (math.prod(natural),))
+    image = g.reshape(flat, natural)
     if whole == natural:
         return image
-    return m.pad(g, image, [(0, b - a) for a, b in zip(natural, whole, strict=True)])
+    return g.pad(image, [(0, b - a) for a, b in zip(natural, whole, strict=True)])
 
 
-@lowers("LRN")
-def local_response(node: Node) -> Value:
+@lowers("LRN", evaluated=False)
+def local_response(node: OnnxNode) -> OnnxValue:
     """x / (bias + alpha / size * sum of squares of neighbouring channels) ** beta."""
     g, value, size = node.graph, node[0], int(node.attribute("size"))
     alpha, beta, bias = (float(node.attribute(n, d)) for n, d in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0)))
     before, after = (size - 1) // 2, size // 2
-    squares = c.mul(g, value, value)
-    wide = m.pad(g, squares, [(before, after) if k == 1 else (0, 0) for k in range(value.rank)])
-    sums = c.total(g, "ADD", [m.part(g, wide, 1, k, value.shape[1]) for k in range(size)])
-    return c.div(g, value, c.power(g, c.add(g, c.mul(g, sums, alpha / size), bias), beta))
+    squares = g.mul(value, value)
+    wide = g.pad(squares, [(before, after) if k == 1 else (0, 0) for k in range(value.rank)])
+    sums = g.sum_of([g.part(wide, 1, k, value.shape[1]) for k in range(size)])
+    return g.div(value, g.power(g.add(g.mul(sums, alpha / size), bias), beta))

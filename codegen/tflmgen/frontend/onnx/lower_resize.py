@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
-from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.lower_matrix import matmul
+from tflmgen.frontend.onnx.element_graph import F32
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, normal_axis
+from tflmgen.frontend.onnx.move_graph import transpose
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError
 
 Floats = NDArray[np.float64]
 
 
-@lowers("Resize", "Upsample")
-def resize(node: Node) -> Value:
+@lowers("Resize", "Upsample", evaluated=False)
+def resize(node: OnnxNode) -> OnnxValue:
     """Resize and Upsample in all modes, one axis after the other. Raises NodeError if sizes are not known at build
     time."""
     g, value = node.graph, node[0]
@@ -47,7 +46,7 @@ def resize(node: Node) -> Value:
     return value
 
 
-def _target(node: Node, value: Value) -> tuple[list[int], list[float], list[int]]:
+def _target(node: OnnxNode, value: OnnxValue) -> tuple[list[int], list[float], list[int]]:
     """Axes that are resized, their scales and their sizes."""
     if _is_old(node):
         known_scales = node.attribute("scales") or node.known(1, "its scales").reshape(-1)
@@ -73,7 +72,7 @@ def _floors(sizes: Sequence[int], scales: Sequence[float]) -> list[int]:
     return [int(np.floor(np.float32(n) * np.float32(s))) for n, s in zip(sizes, scales, strict=True)]
 
 
-def coordinates(node: Node, before: int, after: int, scale: float, region: tuple[float, float] | None) -> Floats:
+def coordinates(node: OnnxNode, before: int, after: int, scale: float, region: tuple[float, float] | None) -> Floats:
     """The place in the input of each element of the output; a length is the number of elements there are.
 
     In float32, as ONNX Runtime computes: which element is the nearest, and which lies outside, depends on the rounding.
@@ -83,7 +82,7 @@ def coordinates(node: Node, before: int, after: int, scale: float, region: tuple
 
 
 def _float_coordinates(
-    node: Node, before: int, after: int, scale: np.float32, region: tuple[float, float] | None
+    node: OnnxNode, before: int, after: int, scale: np.float32, region: tuple[float, float] | None
 ) -> NDArray[np.floating[Any]]:
     x = np.arange(after, dtype=np.float32)
     mode = "asymmetric" if _is_old(node) else node.attribute("coordinate_transformation_mode", "half_pixel")
@@ -107,7 +106,7 @@ def _float_coordinates(
     raise NodeError(f"has the unknown coordinate transformation '{mode}'")
 
 
-def _is_old(node: Node) -> bool:
+def _is_old(node: OnnxNode) -> bool:
     """Whether it is Upsample, or Resize of version 10, which has its operands, and no modes of its own.
 
     What such a node takes for the nearest element is ONNX Runtime's: the next one where it makes an axis shorter.
@@ -115,7 +114,7 @@ def _is_old(node: Node) -> bool:
     return node.op == "Upsample" or node.version < 11
 
 
-def _nearest(node: Node, g: Graph, value: Value, axis: int, at: Floats, scale: float) -> Value:
+def _nearest(node: OnnxNode, g: Graph, value: OnnxValue, axis: int, at: Floats, scale: float) -> OnnxValue:
     mode = node.attribute("nearest_mode", "round_prefer_floor")
     if _is_old(node):
         mode = "ceil" if scale < 1 else "floor"
@@ -126,19 +125,19 @@ def _nearest(node: Node, g: Graph, value: Value, axis: int, at: Floats, scale: f
         "ceil": np.ceil(at),
     }[mode]
     places = np.clip(rounded, 0, value.shape[axis] - 1).astype(np.int32)
-    return _outside(node, g, m.gather(g, value, constant(places), axis), at, axis, value.shape[axis])
+    return _outside(node, g, g.gather(value, constant(places), axis), at, axis, value.shape[axis])
 
 
-def _outside(node: Node, g: Graph, value: Value, at: Floats, axis: int, before: int) -> Value:
+def _outside(node: OnnxNode, g: Graph, value: OnnxValue, at: Floats, axis: int, before: int) -> OnnxValue:
     """The value with `extrapolation_value` for elements outside of the input, in the mode tf_crop_and_resize."""
     outside = (at < 0) | (at > before - 1)
     if node.attribute("coordinate_transformation_mode") != "tf_crop_and_resize" or not outside.any():
         return value
     mask = outside.reshape([-1 if k == axis else 1 for k in range(value.rank)])
-    return c.where(g, constant(mask), float(node.attribute("extrapolation_value", 0.0)), value)
+    return g.where(constant(mask), float(node.attribute("extrapolation_value", 0.0)), value)
 
 
-def _matrix(node: Node, mode: str, at: Floats, before: int, scale: float) -> Floats:
+def _matrix(node: OnnxNode, mode: str, at: Floats, before: int, scale: float) -> Floats:
     """Weight of each input element in each output element."""
     stretch = min(scale, 1.0) if node.attribute("antialias", 0) else 1.0
     reach = (1.0 if mode == "linear" else 2.0) / stretch
@@ -170,11 +169,11 @@ def _weights(mode: str, distance: Floats, a: float) -> Floats:
     return weights
 
 
-def _times(g: Graph, value: Value, axis: int, matrix: Floats) -> Value:
+def _times(g: Graph, value: OnnxValue, axis: int, matrix: Floats) -> OnnxValue:
     """A matrix applied to one axis."""
     weights = constant(matrix, F32)
     others = [k for k in range(value.rank) if k != axis]
-    moved = m.transpose(value, [*others, axis])
-    product = matmul(g, moved, m.transpose(weights, [1, 0]))
+    moved = transpose(value, [*others, axis])
+    product = g.matmul(moved, transpose(weights, [1, 0]))
     back: list[int] = [others.index(k) if k != axis else value.rank - 1 for k in range(value.rank)]
-    return m.transpose(product, back)
+    return transpose(product, back)

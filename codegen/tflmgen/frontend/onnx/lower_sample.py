@@ -8,19 +8,17 @@ from itertools import product
 
 import numpy as np
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32, I32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
-from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.lower_matrix import matmul
-from tflmgen.frontend.onnx.lower_reduce import reduce
+from tflmgen.frontend.onnx.element_graph import F32, I32
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, normal_axis
+from tflmgen.frontend.onnx.move_graph import indices_of, transpose
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError
 
 
-@lowers("GridSample")
-def grid_sample(node: Node) -> Value:
+@lowers("GridSample", evaluated=False)
+def grid_sample(node: OnnxNode) -> OnnxValue:
     """Each tap is gathered from the flattened image and weighted."""
     g, value, grid = node.graph, node[0], node[1]
     mode = node.attribute("mode", "linear").removeprefix("bi")
@@ -29,12 +27,12 @@ def grid_sample(node: Node) -> Value:
     count = len(sizes)
     at = []
     for axis, size in enumerate(sizes):
-        place = m.squeeze(g, m.part(g, grid, grid.rank - 1, count - 1 - axis, 1), [grid.rank - 1])
+        place = g.squeeze(g.part(grid, grid.rank - 1, count - 1 - axis, 1), [grid.rank - 1])
         scale = (size - 1) / 2 if corners else size / 2
-        at.append(c.add(g, c.mul(g, place, scale), (size - 1) / 2))
+        at.append(g.add(g.mul(place, scale), (size - 1) / 2))
     low, high = (0.0, 0.0) if corners else (-0.5, -0.5)
     if mode == "nearest":
-        taps = [[(constant(1.0, F32), c.round_even(g, x))] for x in at]
+        taps = [[(constant(1.0, F32), g.round_even(x))] for x in at]
     elif mode == "linear":
         taps = [_linear(g, x) for x in at]
     elif mode == "cubic":
@@ -45,113 +43,115 @@ def grid_sample(node: Node) -> Value:
     return _weighted(g, value, taps, bounds, padding)
 
 
-def _linear(g: Graph, x: Value) -> list[tuple[Value, Value]]:
-    base = c.floor(g, x)
-    part = c.sub(g, x, base)
-    return [(c.sub(g, constant(1.0, F32), part), base), (part, c.add(g, base, 1.0))]
+def _linear(g: Graph, x: OnnxValue) -> list[tuple[OnnxValue, OnnxValue]]:
+    base = g.floor(x)
+    fraction = g.sub(x, base)
+    return [(g.sub(constant(1.0, F32), fraction), base), (fraction, g.add(base, 1.0))]
 
 
-def _cubic(g: Graph, x: Value) -> list[tuple[Value, Value]]:
+def _cubic(g: Graph, x: OnnxValue) -> list[tuple[OnnxValue, OnnxValue]]:
     """Weights of R. Keys, "Cubic convolution interpolation for digital image processing" (1981), with a = -0.75."""
-    base, a = c.floor(g, x), -0.75
-    part = c.sub(g, x, base)
+    base, a = g.floor(x), -0.75
+    fraction = g.sub(x, base)
     terms = []
     for offset in (-1, 0, 1, 2):
-        d = c.absolute(g, c.sub(g, part, float(offset)))
+        d = g.absolute(g.sub(fraction, float(offset)))
         if offset in (0, 1):
-            weight = c.add(g, c.mul(g, c.mul(g, c.sub(g, c.mul(g, d, a + 2), a + 3), d), d), 1.0)
+            weight = g.add(g.mul(g.mul(g.sub(g.mul(d, a + 2), a + 3), d), d), 1.0)
         else:
-            inner = c.add(g, c.mul(g, c.sub(g, c.mul(g, d, a), 5 * a), d), 8 * a)
-            weight = c.sub(g, c.mul(g, inner, d), 4 * a)
-        terms.append((weight, c.add(g, base, float(offset))))
+            inner = g.add(g.mul(g.sub(g.mul(d, a), 5 * a), d), 8 * a)
+            weight = g.sub(g.mul(inner, d), 4 * a)
+        terms.append((weight, g.add(base, float(offset))))
     return terms
 
 
 def _weighted(
     g: Graph,
-    value: Value,
-    taps: Sequence[Sequence[tuple[Value, Value]]],
+    value: OnnxValue,
+    taps: Sequence[Sequence[tuple[OnnxValue, OnnxValue]]],
     bounds: Sequence[tuple[float, float]],
     padding: str,
-) -> Value:
+) -> OnnxValue:
     """The sum over all taps of weight times element, of (batch, channels, places...)."""
     batch, channels, *sizes = value.shape
-    flat = m.reshape(g, value, [batch * channels, math.prod(sizes)])
-    result: Value | None = None
+    flat = g.reshape(value, [batch * channels, math.prod(sizes)])
+    result: OnnxValue | None = None
     for combination in product(*taps):
         weight, inside, place = None, None, None
         for (own, x), size, (low, high) in zip(combination, sizes, bounds, strict=True):
             index, fits = _index(g, x, size, low, high, padding)
-            place = index if place is None else c.add(g, c.mul(g, place, size), index)
-            weight = own if weight is None else c.mul(g, weight, own)
+            place = index if place is None else g.add(g.mul(place, size), index)
+            weight = own if weight is None else g.mul(weight, own)
             if fits is not None:
-                inside = fits if inside is None else c.logical_and(g, inside, fits)
+                inside = fits if inside is None else g.logical_and(inside, fits)
         assert place is not None
         assert weight is not None
         element = _gathered(g, flat, place, batch, channels)
         if inside is not None:
-            element = c.where(g, m.unsqueeze(g, inside, 1), element, 0.0)
-        term = c.mul(g, element, m.unsqueeze(g, weight, 1) if weight.rank else weight)
-        result = term if result is None else c.add(g, result, term)
+            element = g.where(g.unsqueeze(inside, 1), element, 0.0)
+        term = g.mul(element, g.unsqueeze(weight, 1) if weight.rank else weight)
+        result = term if result is None else g.add(result, term)
     assert result is not None
     return result
 
 
-def _gathered(g: Graph, flat: Value, place: Value, batch: int, channels: int) -> Value:
+def _gathered(g: Graph, flat: OnnxValue, place: OnnxValue, batch: int, channels: int) -> OnnxValue:
     """Elements of each channel at places (batch, ...): (batch, channels, ...)."""
     parts = []
     for number in range(batch):
-        rows = m.part(g, flat, 0, number * channels, channels)
-        own = m.squeeze(g, m.part(g, place, 0, number, 1), [0])
-        parts.append(m.unsqueeze(g, m.gather(g, rows, own, 1), 0))
-    return m.concat(g, parts, 0)
+        rows = g.part(flat, 0, number * channels, channels)
+        own = g.squeeze(g.part(place, 0, number, 1), [0])
+        parts.append(g.unsqueeze(g.gather(rows, own, 1), 0))
+    return g.concat(parts, 0)
 
 
-def _index(g: Graph, x: Value, size: int, low: float, high: float, padding: str) -> tuple[Value, Value | None]:
+def _index(
+    g: Graph, x: OnnxValue, size: int, low: float, high: float, padding: str
+) -> tuple[OnnxValue, OnnxValue | None]:
     """An index in range for a place that may lie outside, and with zeros around whether it is inside."""
     inside = None
     if padding == "zeros":
-        inside = c.logical_and(g, c.greater_equal(g, x, 0.0), c.less_equal(g, x, float(size - 1)))
+        inside = g.logical_and(g.greater_equal(x, 0.0), g.less_equal(x, float(size - 1)))
     elif padding == "reflection":
         x = _reflected(g, x, low, high)
     elif padding != "border":
         raise NodeError(f"has the unknown padding '{padding}'")
-    clamped = c.minimum(g, c.maximum(g, x, 0.0), float(size - 1))
-    return c.cast(g, clamped, I32), inside
+    clamped = g.minimum(g.maximum(x, 0.0), float(size - 1))
+    return g.cast(clamped, I32), inside
 
 
-def _reflected(g: Graph, x: Value, low: float, high: float) -> Value:
+def _reflected(g: Graph, x: OnnxValue, low: float, high: float) -> OnnxValue:
     """A place folded back at both ends, as often as it takes."""
     span = high - low
     if span == 0:
-        return c.mul(g, x, 0.0)
-    far = c.absolute(g, c.sub(g, x, low))
-    rest = c.floor_mod(g, far, 2 * span)
-    return c.add(g, c.minimum(g, rest, c.sub(g, constant(2 * span, F32), rest)), low)
+        return g.mul(x, 0.0)
+    far = g.absolute(g.sub(x, low))
+    rest = g.floor_mod(far, 2 * span)
+    return g.add(g.minimum(rest, g.sub(constant(2 * span, F32), rest)), low)
 
 
 @lowers("TensorScatter")
-def tensor_scatter(node: Node) -> Value:
+def tensor_scatter(node: OnnxNode) -> OnnxValue:
     """A cache with an update written from an index on that each batch has: rows are chosen, not moved."""
     g, cache, update = node.graph, node[0], node[1]
     axis = normal_axis(int(node.attribute("axis", -2)), cache.rank)
     size, count, batch = cache.shape[axis], update.shape[axis], cache.shape[0]
-    start = constant(np.zeros(batch, np.int32)) if not node.has(2) else c.cast(g, node[2], I32)
+    start = constant(np.zeros(batch, np.int32)) if not node.has(2) else g.cast(node[2], I32)
     shape = [n if k in (0, axis) else 1 for k, n in enumerate(cache.shape)]
-    offset = c.sub(g, m.indices_of(shape, axis, I32), m.reshape(g, start, [batch, *[1] * (cache.rank - 1)]))
+    offset = g.sub(indices_of(shape, axis, I32), g.reshape(start, [batch, *[1] * (cache.rank - 1)]))
     if node.attribute("mode", "linear") == "circular":
-        offset = c.floor_mod(g, offset, size)
-    inside = c.logical_and(g, c.greater_equal(g, offset, 0), c.less(g, offset, count))
-    places = c.minimum(g, c.maximum(g, offset, 0), count - 1)
+        offset = g.floor_mod(offset, size)
+    inside = g.logical_and(g.greater_equal(offset, 0), g.less(offset, count))
+    places = g.minimum(g.maximum(offset, 0), count - 1)
     parts = []
     for number in range(batch):
-        own = m.reshape(g, m.part(g, places, 0, number, 1), [size])
-        parts.append(m.gather(g, m.part(g, update, 0, number, 1), own, axis))
-    return c.where(g, inside, m.concat(g, parts, 0), cache)
+        own = g.reshape(g.part(places, 0, number, 1), [size])
+        parts.append(g.gather(g.part(update, 0, number, 1), own, axis))
+    return g.where(inside, g.concat(parts, 0), cache)
 
 
-@lowers("RoiAlign")
-def region_align(node: Node) -> Value:
+@lowers("RoiAlign", evaluated=False)
+def region_align(node: OnnxNode) -> OnnxValue:
     """Bilinear samples of regions of constant size; the number of samples must be given."""
     g, value, regions, batches = node.graph, node[0], node[1], node[2]
     height, width = (int(node.attribute(n, 1)) for n in ("output_height", "output_width"))
@@ -164,52 +164,52 @@ def region_align(node: Node) -> Value:
     count, (_, channels, *sizes) = regions.shape[0], value.shape
     weights, places = [], []
     for axis, out in ((0, height), (1, width)):
-        first, last = (m.part(g, regions, 1, k, 1) for k in (1 - axis, 3 - axis))
-        begin = c.sub(g, c.mul(g, first, scale), 0.5 if half else 0.0)
-        extent = c.sub(g, c.mul(g, last, scale), c.mul(g, first, scale))
-        extent = extent if half else c.maximum(g, extent, 1.0)
+        first, last = (g.part(regions, 1, k, 1) for k in (1 - axis, 3 - axis))
+        begin = g.sub(g.mul(first, scale), 0.5 if half else 0.0)
+        extent = g.sub(g.mul(last, scale), g.mul(first, scale))
+        extent = extent if half else g.maximum(extent, 1.0)
         steps = constant(((np.arange(out * ratio) + 0.5) / (out * ratio)).reshape(1, -1), F32)
-        x = c.add(g, c.mul(g, extent, steps), begin)
+        x = g.add(g.mul(extent, steps), begin)
         shape = [count, out * ratio, 1] if axis == 0 else [count, 1, out * ratio]
-        fits = c.logical_and(g, c.greater_equal(g, x, -1.0), c.less_equal(g, x, float(sizes[axis])))
-        clamped = c.minimum(g, c.maximum(g, x, 0.0), float(sizes[axis] - 1))
-        base = c.minimum(g, c.floor(g, clamped), float(max(sizes[axis] - 2, 0)))
-        part = c.sub(g, clamped, base)
-        lower, upper = c.sub(g, constant(1.0, F32), part), part
+        fits = g.logical_and(g.greater_equal(x, -1.0), g.less_equal(x, float(sizes[axis])))
+        clamped = g.minimum(g.maximum(x, 0.0), float(sizes[axis] - 1))
+        base = g.minimum(g.floor(clamped), float(max(sizes[axis] - 2, 0)))
+        fraction = g.sub(clamped, base)
+        lower, upper = g.sub(constant(1.0, F32), fraction), fraction
         zero = constant(0.0, F32)
-        weights.append([m.reshape(g, c.where(g, fits, weight, zero), shape) for weight in (lower, upper)])
-        above = c.minimum(g, c.add(g, base, 1.0), float(sizes[axis] - 1))
-        places.append([m.reshape(g, c.cast(g, place, I32), shape) for place in (base, above)])
+        weights.append([g.reshape(g.where(fits, weight, zero), shape) for weight in (lower, upper)])
+        above = g.minimum(g.add(base, 1.0), float(sizes[axis] - 1))
+        places.append([g.reshape(g.cast(place, I32), shape) for place in (base, above)])
     return _pooled(node, value, batches, weights, places, (channels, height, width, ratio))
 
 
 def _pooled(
-    node: Node,
-    value: Value,
-    batches: Value,
-    weights: Sequence[Sequence[Value]],
-    places: Sequence[Sequence[Value]],
+    node: OnnxNode,
+    value: OnnxValue,
+    batches: OnnxValue,
+    weights: Sequence[Sequence[OnnxValue]],
+    places: Sequence[Sequence[OnnxValue]],
     sizes: tuple[int, int, int, int],
-) -> Value:
+) -> OnnxValue:
     """Mean or greatest of the samples of each cell."""
     g, (channels, height, width, ratio) = node.graph, sizes
     count, spatial = places[0][0].shape[0], math.prod(value.shape[2:])
-    last = m.reshape(g, m.transpose(value, [0, 2, 3, 1]), [value.shape[0] * spatial, channels])
-    start = m.reshape(g, c.mul(g, c.cast(g, batches, I32), spatial), [count, 1, 1])
+    last = g.reshape(transpose(value, [0, 2, 3, 1]), [value.shape[0] * spatial, channels])
+    start = g.reshape(g.mul(g.cast(batches, I32), spatial), [count, 1, 1])
     terms = []
     for row, column in product((0, 1), repeat=2):
-        place = c.add(g, c.add(g, c.mul(g, places[0][row], value.shape[3]), places[1][column]), start)
-        weight = c.mul(g, weights[0][row], weights[1][column])
-        terms.append(c.mul(g, m.gather(g, last, place, 0), m.unsqueeze(g, weight, 3)))
+        place = g.add(g.add(g.mul(places[0][row], value.shape[3]), places[1][column]), start)
+        weight = g.mul(weights[0][row], weights[1][column])
+        terms.append(g.mul(g.gather(last, place, 0), g.unsqueeze(weight, 3)))
     is_mean = node.attribute("mode", "avg") == "avg"
-    samples = c.total(g, "ADD" if is_mean else "MAXIMUM", terms)
-    cells = m.reshape(g, samples, [count, height, ratio, width, ratio, channels])
-    name = "MEAN" if is_mean else "REDUCE_MAX"
-    return m.transpose(reduce(g, name, cells, [2, 4], keep=False), [0, 3, 1, 2])
+    samples = g.sum_of(terms) if is_mean else g.maximum_of(terms)
+    cells = g.reshape(samples, [count, height, ratio, width, ratio, channels])
+    reduced = (Graph.reduce_mean if is_mean else Graph.reduce_max)(g, cells, [2, 4], keep=False)
+    return transpose(reduced, [0, 3, 1, 2])
 
 
-@lowers("AffineGrid")
-def affine_grid(node: Node) -> Value:
+@lowers("AffineGrid", evaluated=False)
+def affine_grid(node: OnnxNode) -> OnnxValue:
     """AffineGrid: places (x, y) or (x, y, z) of a grid of constant size, each times the batch's matrix."""
     g, theta = node.graph, node[0]
     sizes = (node.integers(1, "its size") or [])[2:]
@@ -218,5 +218,5 @@ def affine_grid(node: Node) -> Value:
     steps = [np.linspace(-1, 1, n) if corners else (2 * np.arange(n) + 1) / n - 1 for n in sizes]
     grids = np.meshgrid(*steps, indexing="ij")[::-1]
     places = np.stack([*(grid.reshape(-1) for grid in grids), np.ones(math.prod(sizes))])
-    moved = m.transpose(matmul(g, theta, constant(places, F32)), [0, 2, 1])
-    return m.reshape(g, moved, [theta.shape[0], *sizes, len(sizes)])
+    moved = transpose(g.matmul(theta, constant(places, F32)), [0, 2, 1])
+    return g.reshape(moved, [theta.shape[0], *sizes, len(sizes)])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32, I64
-from tflmgen.frontend.onnx.laid_out import Value, constant
-from tflmgen.frontend.onnx.located import NodeError
+from tflmgen.frontend.onnx.element_graph import F32, I64
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, constant
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, normal_axis
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError
 
 
-def _sequence(parts: Sequence[Value]) -> Value:
-    return Value(parts[0].dtype if parts else F32, (), (), parts=tuple(parts))
+def _sequence(parts: Sequence[OnnxValue]) -> OnnxValue:
+    return OnnxValue(parts[0].dtype if parts else F32, (), (), parts=tuple(parts))
 
 
-def _parts(node: Node) -> list[Value]:
+def _parts(node: OnnxNode) -> list[OnnxValue]:
     """The values of the first operand. Raises NodeError for a tensor."""
     parts = node[0].parts
     if parts is None:
@@ -24,7 +23,7 @@ def _parts(node: Node) -> list[Value]:
     return list(parts)
 
 
-def _place(node: Node, index: int, count: int) -> int:
+def _place(node: OnnxNode, index: int, count: int) -> int:
     """A place among so many, from 0 on; the last one where it is left out. Raises NodeError for one beyond them."""
     place = int(node.known(index, "its place").reshape(-1)[0]) if node.has(index) else count - 1
     if not -count <= place < count:
@@ -33,13 +32,13 @@ def _place(node: Node, index: int, count: int) -> int:
 
 
 @lowers("SequenceConstruct", "SequenceEmpty")
-def sequence_construct(node: Node) -> Value:
+def sequence_construct(node: OnnxNode) -> OnnxValue:
     """SequenceConstruct of its operands, and SequenceEmpty of none."""
     return _sequence([node[index] for index in range(len(node.inputs))])
 
 
 @lowers("SequenceInsert")
-def sequence_insert(node: Node) -> Value:
+def sequence_insert(node: OnnxNode) -> OnnxValue:
     """SequenceInsert: the value before a known place, or at the end."""
     parts = _parts(node)
     parts.insert(_place(node, 2, len(parts) + 1) if node.has(2) else len(parts), node[1])
@@ -47,7 +46,7 @@ def sequence_insert(node: Node) -> Value:
 
 
 @lowers("SequenceErase")
-def sequence_erase(node: Node) -> Value:
+def sequence_erase(node: OnnxNode) -> OnnxValue:
     """SequenceErase: without the value at a known place, or the last."""
     parts = _parts(node)
     del parts[_place(node, 1, len(parts))]
@@ -55,31 +54,31 @@ def sequence_erase(node: Node) -> Value:
 
 
 @lowers("SequenceAt")
-def sequence_at(node: Node) -> Value:
+def sequence_at(node: OnnxNode) -> OnnxValue:
     """SequenceAt: the value at a known place."""
     parts = _parts(node)
     return parts[_place(node, 1, len(parts))]
 
 
 @lowers("SequenceLength")
-def sequence_length(node: Node) -> Value:
+def sequence_length(node: OnnxNode) -> OnnxValue:
     """SequenceLength: a constant."""
     return constant(len(_parts(node)), I64)
 
 
 @lowers("ConcatFromSequence")
-def concat_from_sequence(node: Node) -> Value:
+def concat_from_sequence(node: OnnxNode) -> OnnxValue:
     """ConcatFromSequence along an axis, which is a new one with `new_axis`."""
     g, parts = node.graph, _parts(node)
     if not parts:
         raise NodeError("joins an empty sequence")
     is_new = bool(node.attribute("new_axis", 0))
     axis = normal_axis(int(node.attribute("axis")), parts[0].rank + is_new)
-    return m.concat(g, [m.unsqueeze(g, part, axis) for part in parts] if is_new else parts, axis)
+    return g.concat([g.unsqueeze(value, axis) for value in parts] if is_new else parts, axis)
 
 
 @lowers("SplitToSequence")
-def split_to_sequence(node: Node) -> Value:
+def split_to_sequence(node: OnnxNode) -> OnnxValue:
     """SplitToSequence: parts of known sizes, or of one each, whose axis goes without `keepdims`."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank)
@@ -93,5 +92,5 @@ def split_to_sequence(node: Node) -> Value:
         sizes = [min(sizes[0], whole - start) for start in range(0, whole, sizes[0])]
     if sum(sizes) != whole or min(sizes, default=0) < 0:
         raise NodeError(f"splits a dimension of {whole} into {'+'.join(map(str, sizes))}")
-    parts = [m.part(g, value, axis, sum(sizes[:k]), size) for k, size in enumerate(sizes)]
-    return _sequence(parts if keeps else [m.squeeze(g, part, [axis]) for part in parts])
+    parts = [g.part(value, axis, sum(sizes[:k]), size) for k, size in enumerate(sizes)]
+    return _sequence(parts if keeps else [g.squeeze(piece, [axis]) for piece in parts])

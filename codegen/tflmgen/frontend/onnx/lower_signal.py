@@ -6,20 +6,19 @@ import math
 
 import numpy as np
 
-from tflmgen.frontend.onnx import compose as c
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Graph, Value, check_constant, constant
-from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.lower_matrix import matmul
+from tflmgen.frontend.onnx.element_graph import F32
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lowerings import lowers
-from tflmgen.frontend.onnx.node import Node, normal_axis
+from tflmgen.frontend.onnx.move_graph import transpose
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
+from tflmgen.frontend.onnx.node_error import NodeError
 
 
-def _transform(g: Graph, value: Value, length: int, inverse: bool, onesided: bool) -> Value:
+def _transform(g: Graph, value: OnnxValue, length: int, inverse: bool, onesided: bool) -> OnnxValue:
     """Transform along the last but one dimension of a value whose last is 1 (real) or 2 (real, imaginary)."""
     taken = min(value.shape[-2], length)
-    value = m.part(g, value, value.rank - 2, 0, taken)
+    value = g.part(value, value.rank - 2, 0, taken)
     to_real = onesided and inverse
     bins = length // 2 + 1 if onesided and not inverse else length
     check_constant((bins, taken), 8)
@@ -28,27 +27,27 @@ def _transform(g: Graph, value: Value, length: int, inverse: bool, onesided: boo
         return _to_real(g, value, length, taken)
     sign, scale = (1.0, 1.0 / length) if inverse else (-1.0, 1.0)
     cosine, sine = np.cos(angle) * scale, sign * np.sin(angle) * scale
-    parts = [m.part(g, value, value.rank - 1, k, 1) for k in range(value.shape[-1])]
-    real, imaginary = matmul(g, constant(cosine, F32), parts[0]), matmul(g, constant(sine, F32), parts[0])
+    parts = [g.part(value, value.rank - 1, k, 1) for k in range(value.shape[-1])]
+    real, imaginary = g.matmul(constant(cosine, F32), parts[0]), g.matmul(constant(sine, F32), parts[0])
     if len(parts) == 2:
-        real = c.sub(g, real, matmul(g, constant(sine, F32), parts[1]))
-        imaginary = c.add(g, imaginary, matmul(g, constant(cosine, F32), parts[1]))
-    return m.concat(g, [real, imaginary], value.rank - 1)
+        real = g.sub(real, g.matmul(constant(sine, F32), parts[1]))
+        imaginary = g.add(imaginary, g.matmul(constant(cosine, F32), parts[1]))
+    return g.concat([real, imaginary], value.rank - 1)
 
 
-def _to_real(g: Graph, value: Value, length: int, taken: int) -> Value:
+def _to_real(g: Graph, value: OnnxValue, length: int, taken: int) -> OnnxValue:
     """The inverse of a one-sided transform: a real signal from the first half of its spectrum."""
     bins = np.arange(taken)
     weight = np.where((bins == 0) | (2 * bins == length), 1.0, 2.0) / length
     check_constant((length, taken), 8)
     angle = 2 * np.pi * np.outer(np.arange(length), bins) / length
-    real = matmul(g, constant(np.cos(angle) * weight, F32), m.part(g, value, value.rank - 1, 0, 1))
+    real = g.matmul(constant(np.cos(angle) * weight, F32), g.part(value, value.rank - 1, 0, 1))
     sines = constant(-np.sin(angle) * weight, F32)
-    return c.add(g, real, matmul(g, sines, m.part(g, value, value.rank - 1, 1, 1)))
+    return g.add(real, g.matmul(sines, g.part(value, value.rank - 1, 1, 1)))
 
 
-@lowers("DFT")
-def fourier_transform(node: Node) -> Value:
+@lowers("DFT", evaluated=False)
+def fourier_transform(node: OnnxNode) -> OnnxValue:
     """DFT along one axis, as a product with a constant matrix. Raises NodeError if axis or length is not known at build
     time."""
     g, value = node.graph, node[0]
@@ -65,12 +64,12 @@ def fourier_transform(node: Node) -> Value:
     if node.has(1):
         length = int(node.known(1, "its length").reshape(-1)[0])
     order = [*(k for k in range(value.rank - 1) if k != axis), axis, value.rank - 1]
-    transformed = _transform(g, m.transpose(value, order), length, inverse, onesided)
-    return m.transpose(transformed, [order.index(k) for k in range(value.rank)])
+    transformed = _transform(g, transpose(value, order), length, inverse, onesided)
+    return transpose(transformed, [order.index(k) for k in range(value.rank)])
 
 
-@lowers("STFT")
-def short_time_transform(node: Node) -> Value:
+@lowers("STFT", evaluated=False)
+def short_time_transform(node: OnnxNode) -> OnnxValue:
     """STFT: frames as a gather, then their transforms. Raises NodeError without a window and a frame length."""
     g, signal = node.graph, node[0]
     step = int(node.known(1, "its step").reshape(-1)[0])
@@ -81,14 +80,14 @@ def short_time_transform(node: Node) -> Value:
         raise NodeError("has neither a window nor a frame length")
     frames = 1 + (signal.shape[1] - length) // step
     places = np.arange(frames)[:, None] * step + np.arange(length)
-    framed = m.gather(g, signal, constant(places.astype(np.int32)), 1)
+    framed = g.gather(signal, constant(places.astype(np.int32)), 1)
     if window is not None:
-        framed = c.mul(g, framed, m.reshape(g, window, [length, 1]))
+        framed = g.mul(framed, g.reshape(window, [length, 1]))
     return _transform(g, framed, length, False, bool(node.attribute("onesided", 1)))
 
 
 @lowers("Col2Im")
-def image_from_columns(node: Node) -> Value:
+def image_from_columns(node: OnnxNode) -> OnnxValue:
     """Sums columns into the image from which their windows were taken: one padded addition per tap."""
     g, value = node.graph, node[0]
     image, block = node.integers(1, "its image") or [], node.integers(2, "its block") or []
@@ -98,15 +97,15 @@ def image_from_columns(node: Node) -> Value:
     whole = [n + pads[k] + pads[k + count] for k, n in enumerate(image)]
     windows = [(n - (b - 1) * d - 1) // s + 1 for n, b, d, s in zip(whole, block, dilations, strides, strict=True)]
     channels = value.shape[1] // math.prod(block)
-    taps = m.reshape(g, value, [value.shape[0], channels, math.prod(block), *windows])
+    taps = g.reshape(value, [value.shape[0], channels, math.prod(block), *windows])
     check_constant((math.prod(windows), math.prod(whole)), 8)
     places = np.arange(math.prod(whole)).reshape(whole)
     sums = []
     for number, tap in enumerate(np.ndindex(*block)):
-        own = m.reshape(g, m.part(g, taps, 2, number, 1), [value.shape[0] * channels, math.prod(windows)])
+        own = g.reshape(g.part(taps, 2, number, 1), [value.shape[0] * channels, math.prod(windows)])
         index = [t * d + s * np.arange(n) for t, d, s, n in zip(tap, dilations, strides, windows, strict=True)]
         matrix = np.zeros((math.prod(windows), math.prod(whole)))
         matrix[np.arange(math.prod(windows)), places[np.ix_(*index)].reshape(-1)] = 1
-        sums.append(matmul(g, own, constant(matrix, F32)))
-    joined_image = m.reshape(g, c.total(g, "ADD", sums), [value.shape[0], channels, *whole])
-    return m.slices(g, joined_image, [0, 0, *pads[:count]], [*joined_image.shape[:2], *image], [1] * joined_image.rank)
+        sums.append(g.matmul(own, constant(matrix, F32)))
+    joined_image = g.reshape(g.sum_of(sums), [value.shape[0], channels, *whole])
+    return g.slices(joined_image, [0, 0, *pads[:count]], [*joined_image.shape[:2], *image], [1] * joined_image.rank)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflmgen.frontend.onnx import compose_moves as m
-from tflmgen.frontend.onnx.laid_out import Graph, Value
-from tflmgen.frontend.onnx.located import NodeError
-from tflmgen.frontend.onnx.node import Node
+from tflmgen.frontend.onnx.layer_graph import Graph, last_order
+from tflmgen.frontend.onnx.layout_graph import OnnxValue
+from tflmgen.frontend.onnx.node import OnnxNode
+from tflmgen.frontend.onnx.node_error import NodeError
 
 SAME, VALID = 0, 1
 """TFLite's numbers of paddings."""
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class SlidingWindow:
     """Per spatial axis: size of the filter, its strides and dilations, padding before and after, and output size."""
 
     size: tuple[int, ...]
@@ -43,7 +43,7 @@ class Window:
         return True
 
 
-def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window:
+def window_of(node: OnnxNode, spatial: Sequence[int], size: Sequence[int]) -> SlidingWindow:
     """The window of a convolution or pool over a value with these spatial dimensions."""
     count = len(spatial)
     size = tuple(int(k) for k in size)
@@ -70,28 +70,23 @@ def window_of(node: Node, spatial: Sequence[int], size: Sequence[int]) -> Window
         if room < 0:
             raise NodeError(f"has a window of {e} elements over {n + a + b}")
         out.append(steps + 1)
-    return Window(size, strides, dilations, tuple(pads), tuple(out))
+    return SlidingWindow(size, strides, dilations, tuple(pads), tuple(out))
 
 
-def last_order(rank: int) -> tuple[int, ...]:
-    """Channels last: (0, 2, 3, 1) of images."""
-    return (0, *range(2, rank), 1)
-
-
-def pad_spatial(g: Graph, value: Value, pads: Sequence[tuple[int, int]], filler: float) -> Value:
+def pad_spatial(g: Graph, value: OnnxValue, pads: Sequence[tuple[int, int]], filler: float) -> OnnxValue:
     """The value (NC and spatial axes) padded by `pads`, (before, after) per spatial axis, with `filler`."""
-    return m.pad(g, m.laid_as(g, value, last_order(value.rank)), [(0, 0), (0, 0), *pads], filler)
+    return g.pad(g.laid_as(value, last_order(value.rank)), [(0, 0), (0, 0), *pads], filler)
 
 
-def as_image(g: Graph, value: Value) -> Value:
+def as_image(g: Graph, value: OnnxValue) -> OnnxValue:
     """A value with one spatial dimension as an image of height 1."""
-    return m.unsqueeze(g, value, 2) if value.rank == 3 else value
+    return g.unsqueeze(value, 2) if value.rank == 3 else value
 
 
-def flat_window(window: Window) -> Window:
+def flat_window(window: SlidingWindow) -> SlidingWindow:
     """A one-dimensional window as a two-dimensional one of height 1."""
     if len(window.size) != 1:
         return window
-    return Window(
+    return SlidingWindow(
         (1, *window.size), (1, *window.strides), (1, *window.dilations), ((0, 0), *window.pads), (1, *window.out)
     )

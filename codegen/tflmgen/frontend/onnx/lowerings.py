@@ -7,22 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tflmgen.frontend.onnx.laid_out import Value
-from tflmgen.frontend.onnx.node import Node
+from tflmgen.frontend.onnx.layout_graph import OnnxValue
+from tflmgen.frontend.onnx.node import OnnxNode
 
-Results = Value | Sequence[Value | None]
-Lowering = Callable[[Node], Results]
+Results = OnnxValue | Sequence[OnnxValue | None]
+Lowering = Callable[[OnnxNode], Results]
 
 LOWERINGS: dict[str, Lowering] = {}
 """Lowerings of operators in ONNX's own domain, by the operator's name."""
 
 
-def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Enters a function as the lowering of these operators."""
+NOT_EVALUATED: set[str] = {"MeanVarianceNormalization"}
+"""Operators that are lowered, or expanded, even where all operands are constants: ONNX's evaluator differs from ONNX
+Runtime, or from older versions of the operator set."""
+
+
+def lowers(*names: str, evaluated: bool = True) -> Callable[[Lowering], Lowering]:
+    """Enters a function as the lowering of these operators.
+
+    evaluated  ONNX's evaluator computes the operators of constants
+    """
 
     def enter(lowering: Lowering) -> Lowering:
-        for name in names:
-            LOWERINGS[name] = lowering
+        LOWERINGS.update(dict.fromkeys(names, lowering))
+        NOT_EVALUATED.update(() if evaluated else names)
         return lowering
 
     return enter

@@ -10,13 +10,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.graph_rewrite import GraphRewrite
-from tflmgen.frontend.onnx.laid_out import Codes
-from tflmgen.frontend.tflite.model import ABSENT, Model, Operator
+from tflmgen.frontend.model_graph.integer_tensors import FLOAT, weight_places
+from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite
+from tflmgen.frontend.model_graph.subgraphs import fused_activation
+from tflmgen.frontend.onnx.codes_rewrite import CodesRewrite
+from tflmgen.frontend.onnx.layout_graph import Codes
+from tflmgen.frontend.tflite.model import ABSENT, FileOperator, Model
 from tflmgen.ir import DType
-
-CLAMPS: Mapping[str, int] = {"RELU": 1, "RELU_N1_TO_1": 2, "RELU6": 3}
-"""Clamps -> the schema's number of the fused activation."""
+from tflmgen.kernels import traits_of
 
 _CLAMPED = frozenset(
     {
@@ -24,7 +25,6 @@ _CLAMPED = frozenset(
         *("AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "SUB", "MUL"),
     }
 )
-_WITH_BIAS = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOSE_CONV": 3}
 
 
 def with_merged_layers(model: Model, codes: Sequence[Mapping[int, Codes]], buffer: Callable[[bytes], int]) -> Model:
@@ -35,66 +35,76 @@ def with_merged_layers(model: Model, codes: Sequence[Mapping[int, Codes]], buffe
     """
     graphs = []
     for graph in model.subgraphs:
-        rewriting = GraphRewrite(graph, codes[graph.index], buffer)
-        while with_bias(rewriting):
-            pass
-        _merge_clamps(rewriting)
-        graphs.append(rewriting.result())
+        rewrite = CodesRewrite(graph, codes[graph.index], buffer)
+        merge_biases(rewrite)
+        _merge_clamps(rewrite)
+        graphs.append(rewrite.result())
     return replace(model, subgraphs=tuple(graphs))
 
 
-def _merge_clamps(graph: GraphRewrite) -> None:
+def clamp_of(op: FileOperator) -> int:
+    """The schema's number of the fused activation that an operator is by itself; 0: it is no such clamp."""
+    clamp = traits_of(op.name).clamp
+    return 0 if clamp is None else clamp.value
+
+
+def _merge_clamps(graph: CodesRewrite) -> None:
     """Makes each clamp of floats that alone reads a layer's result the layer's activation."""
-    producers, readers = graph.producers(), graph.readers()
-    merged: set[int] = set()
-    for place, op in enumerate(graph.operators):
-        if op.name not in CLAMPS or op.inputs[0] not in producers or readers[op.inputs[0]] != [place]:
-            continue
-        if any(graph.tensors[i].dtype is not DType.FLOAT32 for i in (*op.inputs, *op.outputs)):
-            continue
-        at = producers[op.inputs[0]]
-        layer = graph.operators[at]
-        if layer.name in _CLAMPED and not (layer.options or {}).get("fused_activation_function"):
-            options = {**(layer.options or {}), "fused_activation_function": CLAMPS[op.name]}
-            graph.operators[at] = replace(layer, outputs=op.outputs, options=options)
-            merged.add(place)
-    graph.operators = [op for place, op in enumerate(graph.operators) if place not in merged]
+    uses = graph.uses()
+
+    def merge(_: SubGraphRewrite, op: FileOperator) -> bool:
+        layer = uses.sole_producer(op.inputs[0]) if (clamp := clamp_of(op)) else None
+        if layer is None or any(graph.tensors[i].dtype is not DType.FLOAT32 for i in (*op.inputs, *op.outputs)):
+            return False
+        if layer.name not in _CLAMPED or fused_activation(layer):
+            return False
+        options = {**(layer.options or {}), "fused_activation_function": clamp}
+        graph.replace(layer, replace(layer, outputs=op.outputs, options=options))
+        return True
+
+    graph.apply(merge)
 
 
-def with_bias(graph: GraphRewrite) -> bool:
-    """Makes one ADD of a constant per output channel the bias of the operator before it; whether there was one."""
-    producers, readers = graph.producers(), graph.readers()
-    for place, op in enumerate(graph.operators):
-        if op.name != "ADD" or (op.options or {}).get("fused_activation_function"):
+def merge_biases(graph: CodesRewrite) -> None:
+    """Makes each ADD of a constant per output channel the bias of the operator before it."""
+    while _merge_bias(graph):
+        pass
+
+
+def _merge_bias(graph: CodesRewrite) -> bool:
+    uses = graph.uses()
+    for op in graph.operators:
+        if traits_of(op.name).adds != 1 or fused_activation(op):
             continue
         for value, constant in (op.inputs, op.inputs[::-1]):
-            if value not in producers or readers[value] != [place]:
-                continue
-            before = graph.operators[producers[value]]
-            bias = _sum_with_bias(graph, before, op, constant)
-            if bias is not None:
-                at = _WITH_BIAS[before.name]
-                inputs = (*before.inputs[:at], *[ABSENT] * (at - len(before.inputs)), bias)
-                graph.operators[producers[value]] = replace(before, inputs=inputs, outputs=op.outputs)
-                del graph.operators[place]
+            before = uses.sole_producer(value)
+            bias = None if before is None else _sum_with_bias(graph, before, op, constant)
+            if before is not None and bias is not None:
+                tensor, at = bias
+                inputs = (*before.inputs[:at], *[ABSENT] * (at - len(before.inputs)), tensor)
+                graph.replace(before, replace(before, inputs=inputs, outputs=op.outputs))
+                graph.replace(op)
                 return True
     return False
 
 
-def _sum_with_bias(graph: GraphRewrite, before: Operator, op: Operator, constant: int) -> int | None:
-    """The bias that an operator without activation has after the sum; None where they don't go together."""
+def _sum_with_bias(
+    graph: CodesRewrite, before: FileOperator, op: FileOperator, constant: int
+) -> tuple[int, int] | None:
+    """The bias that a layer without activation has after the sum, and its place; None where they don't go together."""
+    places = weight_places(before.name)
     shape = graph.tensors[op.outputs[0]].shape
     values = graph.values(constant)
-    if before.name not in _WITH_BIAS or values is None or values.dtype != np.float32 or not shape:
+    if places is None or values is None or values.dtype != np.float32 or not shape:
         return None
-    if (before.options or {}).get("fused_activation_function") or values.shape[-1:] != shape[-1:]:
+    if fused_activation(before) or values.shape[-1:] != shape[-1:]:
         return None
     if values.size != shape[-1] or graph.tensors[before.outputs[0]].shape != shape or constant in graph.codes:
         return None
-    at = _WITH_BIAS[before.name]
+    at = places.bias
     if len(before.inputs) > at and before.inputs[at] != ABSENT:
         old = graph.values(before.inputs[at])
         if old is None:
             return None
         values = values.reshape(-1) + old
-    return graph.constant(constant, values.reshape(-1).astype(np.float32), None)
+    return graph.constant_in_element(constant, values.reshape(-1).astype(np.float32), FLOAT), at

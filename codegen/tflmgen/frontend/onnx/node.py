@@ -1,4 +1,4 @@
-"""One ONNX node with its operands as values, its attributes as Python values, and what its lowering may ask for."""
+"""An ONNX node with its operands as values, its attributes as Python values, and what its lowering may ask for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from tflmgen.frontend.onnx.laid_out import Array, Graph, Value
-from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import Array, OnnxValue
+from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
 from tflmgen.frontend.tflite.builder import ModelBuilder
 from tflmgen.ir import DType
 
@@ -37,7 +38,7 @@ def dtype_of(number: int) -> DType:
     return ONNX_DTYPES[number]
 
 
-class Walker(Protocol):
+class GraphLowering(Protocol):
     """Interface for lowering the graphs that are attributes of nodes, such as branches and loop bodies."""
 
     builder: ModelBuilder
@@ -50,12 +51,12 @@ class Walker(Protocol):
     def drop_graphs(self, count: int) -> None:
         """Forgets all subgraphs but the first `count`."""
 
-    def lower(self, proto: onnx.GraphProto, graph: Graph, scope: dict[str, Value | None]) -> list[Value]:
+    def lower(self, proto: onnx.GraphProto, graph: Graph, scope: dict[str, OnnxValue | None]) -> list[OnnxValue]:
         """Lowers a graph into a subgraph and returns its outputs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OnnxNode:
     """A node in its subgraph.
 
     inputs   its operands, None where one is left out
@@ -66,10 +67,10 @@ class Node:
 
     proto: onnx.NodeProto
     graph: Graph
-    inputs: Sequence[Value | None]
+    inputs: Sequence[OnnxValue | None]
     version: int
-    walker: Walker
-    scope: Mapping[str, Value | None]
+    walker: GraphLowering
+    scope: Mapping[str, OnnxValue | None]
 
     @property
     def op(self) -> str:
@@ -84,14 +85,14 @@ class Node:
         """Whether an output is there and named."""
         return len(self.proto.output) > index and bool(self.proto.output[index])
 
-    def __getitem__(self, index: int) -> Value:
+    def __getitem__(self, index: int) -> OnnxValue:
         """An operand. Raises NodeError if it is left out."""
         value = self.inputs[index] if len(self.inputs) > index else None
         if value is None:
             raise NodeError(f"lacks its input {index}")
         return value
 
-    def optional(self, index: int) -> Value | None:
+    def optional(self, index: int) -> OnnxValue | None:
         """An operand, or None if it is absent."""
         return self.inputs[index] if len(self.inputs) > index else None
 
@@ -99,7 +100,7 @@ class Node:
         """Contents of an operand that must be a constant. Raises NodeError, which names inputs that determine it."""
         return self.contents(self[index], content)
 
-    def contents(self, value: Value, content: str) -> Array:
+    def contents(self, value: OnnxValue, content: str) -> Array:
         """Contents of a value that must be a constant. Raises NodeError, which names inputs that determine it."""
         if value.constant is not None:
             return value.constant
@@ -113,10 +114,14 @@ class Node:
         return None if not self.has(index) else [int(i) for i in self.known(index, content).reshape(-1)]
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute: int, float, str, a list of them, an array, or a GraphProto."""
+        """The value of an attribute: int, float, str, a list of them, an array, or a GraphProto. Raises NodeError for a
+        tensor that is damaged."""
         for entry in self.proto.attribute:
             if entry.name == name:
-                return _python(entry)
+                try:
+                    return _python(entry)
+                except (ValueError, TypeError) as error:
+                    raise NodeError(f"has an attribute '{name}' that cannot be read: {error}") from error
         return default
 
     def axis(self, rank: int, default: int = 0) -> int:

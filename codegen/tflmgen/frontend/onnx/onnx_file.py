@@ -16,15 +16,15 @@ from google.protobuf.message import DecodeError
 from onnx import inliner
 
 from tflmgen.errors import Location, ModelError, Problem, reason_of
+from tflmgen.frontend.onnx.class_names import with_class_numbers
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.float32_model import with_float32
-from tflmgen.frontend.onnx.laid_out import Array
+from tflmgen.frontend.onnx.layout_graph import Array
+from tflmgen.frontend.onnx.model_notes import output_names, state_pairs
 from tflmgen.frontend.onnx.node import ONNX_DTYPES
-from tflmgen.frontend.onnx.output_keys import output_names
-from tflmgen.frontend.onnx.stateful_inputs import state_pairs
+from tflmgen.frontend.onnx.onnx_program import OnnxProgram
+from tflmgen.frontend.onnx.source_function import file_of_source, stem_of_source
 from tflmgen.frontend.onnx.torch_export import TorchRunner, onnx_of_torch, runner_of
-from tflmgen.frontend.onnx_program import OnnxProgram
-from tflmgen.frontend.source_function import file_of_source, stem_of_source
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.user_files import MODEL_LIMIT, read_limited
 
@@ -37,7 +37,8 @@ def read_onnx(
 ) -> Model:
     """The Model of an ONNX file. Raises ModelError, which names the node or input."""
     source, name = _loaded(path), str(path)
-    model, other_floats = with_float32(_valid(source, name))
+    numbered, names = with_class_numbers(_valid(source, name))
+    model, other_floats = with_float32(numbered)
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
     if version and not OLDEST <= version <= onnx.defs.onnx_opset_version():
         rule = (
@@ -51,13 +52,19 @@ def read_onnx(
     arrays = _constants(model, name, constants)
     lowered = to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, source))
     types = [f"its {' and '.join(other_floats)} values are computed in float32"] if other_floats else []
-    return replace(lowered, notes=(*types, *lowered.notes))
+    return replace(lowered, notes=(*types, *lowered.notes), class_names=_named_outputs(model, names))
+
+
+def _named_outputs(model: onnx.ModelProto, names: Mapping[str, tuple[str, ...]]) -> dict[str | int, tuple[str, ...]]:
+    """Names of classes by the names that outputs have for people."""
+    shown = output_names(model)
+    return {shown[output]: labels for output, labels in names.items()}
 
 
 def program_of(path: Path, constants: Mapping[str, object]) -> OnnxProgram:
     """The model that read_onnx() accepts, as it is run. Raises ModelError."""
     source = _loaded(path)
-    model, other_floats = with_float32(_valid(source, str(path)))
+    model, other_floats = with_float32(with_class_numbers(_valid(source, str(path)))[0])
     results = defaultdict[str, list[str]](list)
     for node in model.graph.node:
         names = [name for name in node.output if name]

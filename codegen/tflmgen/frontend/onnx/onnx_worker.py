@@ -24,8 +24,8 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from tflmgen.frontend.onnx.onnx_file import torch_runner
+from tflmgen.frontend.onnx.onnx_program import ONNX_EVALUATOR
 from tflmgen.frontend.onnx.open_results import has_open_results, operands_to_look_at
-from tflmgen.frontend.onnx_program import ONNX_EVALUATOR
 
 Evaluate = Callable[[Mapping[str, Any]], Sequence[Any]]
 Run = Callable[[Sequence[Mapping[str, Any]]], Sequence[Sequence[Any]]]

@@ -1,4 +1,4 @@
-"""What a .pt2 file may hold, looked at before PyTorch reads it: a program is data here, and PyTorch takes it for code.
+"""Contents of a .pt2 file, checked before PyTorch reads it: a program is data here, and PyTorch takes it for code.
 
 torch.export.load (PyTorch 2.13) unpickles weights, constants and sample inputs, loads compiled libraries, evaluates
 symbolic sizes as Python, writes names into the Python that it runs, and calls any function below torch by its name.
@@ -36,7 +36,7 @@ _EXPANSION_BYTES = 64 * MEGABYTE
 _SAMPLE_GLOBALS = re.compile(
     r"collections OrderedDict|torch\._utils _rebuild_(tensor_v2|parameter)|torch (\w*Storage|Size|device|\w+)"
 )
-"""What sample inputs are made of: tensors, containers, and PyTorch's types of elements."""
+"""Classes of sample inputs: tensors, containers, and PyTorch's types of elements."""
 
 _PAYLOADS = re.compile(r"data/(weights|constants)/[\w.]+")
 _PROGRAM = "models/model.json"

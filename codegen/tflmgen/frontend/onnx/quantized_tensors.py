@@ -5,12 +5,14 @@ Unsigned codes have signed ones beside them: the same numbers, with zero points 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.compose import F32
-from tflmgen.frontend.onnx.laid_out import Array, Codes, Graph, Value, constant
+from tflmgen.frontend.onnx.element_graph import F32
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import Array, Codes, OnnxValue, constant
 from tflmgen.ir import DType, Quantization
 
 SIGNED = {
@@ -31,7 +33,7 @@ def shifted(dtype: DType, zero: int) -> int:
     return zero - _OFFSETS.get(dtype, 0)
 
 
-def known_quantization(dtype: DType, scale: Value, zero: Value | None) -> Quantization | None:
+def known_quantization(dtype: DType, scale: OnnxValue, zero: OnnxValue | None) -> Quantization | None:
     """Scale and zero point of all elements, if they are known and TFLite has the type; else None."""
     if dtype not in SIGNED or scale.constant is None or scale.size != 1 or scale.dtype is not F32:
         return None
@@ -44,7 +46,7 @@ def known_quantization(dtype: DType, scale: Value, zero: Value | None) -> Quanti
     return Quantization((step,), (point,))
 
 
-def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
+def dequantized(g: Graph, value: OnnxValue, kind: Quantization) -> OnnxValue | None:
     """The real numbers of codes; None if something else was said of their scale before."""
     value = g.own(value)
     tensor = value.tensor
@@ -56,7 +58,7 @@ def dequantized(g: Graph, value: Value, kind: Quantization) -> Value | None:
     return g.value(result, value.shape, value.order)
 
 
-def dequantized_codes(g: Graph, value: Value, kind: Quantization) -> Value:
+def dequantized_codes(g: Graph, value: OnnxValue, kind: Quantization) -> OnnxValue:
     """The real numbers of constant codes by an operator, beside which the codes are kept."""
     assert value.constant is not None
     signed = SIGNED[value.dtype]
@@ -99,7 +101,7 @@ def _signed_quantization(dtype: DType, kind: Quantization) -> Quantization:
     return replace(kind, zero_points=(shifted(dtype, kind.zero_point),))
 
 
-def quantized(g: Graph, value: Value, dtype: DType, kind: Quantization) -> Value:
+def quantized(g: Graph, value: OnnxValue, dtype: DType, kind: Quantization) -> OnnxValue:
     """The nearest codes of real numbers."""
     if value.constant is not None:
         value = g.value(g.laid(value))
@@ -111,7 +113,7 @@ def quantized(g: Graph, value: Value, dtype: DType, kind: Quantization) -> Value
     return g.value(tensor, value.shape, value.order)
 
 
-def dequantized_constant(value: Value, scale: Array, zero: Array | None) -> Value:
+def dequantized_constant(value: OnnxValue, scale: Array, zero: Array | None) -> OnnxValue:
     """A constant of real numbers that remembers its integers. scale, zero: of shapes that broadcast to the value's."""
     assert value.constant is not None
     integers = value.constant.astype(np.int32)
@@ -120,3 +122,52 @@ def dequantized_constant(value: Value, scale: Array, zero: Array | None) -> Valu
     scales = np.broadcast_to(scale.astype(np.float32), integers.shape)
     real = constant((integers * scales).astype(np.float32))
     return real if value.dtype is DType.INT32 else replace(real, codes=Codes(value.dtype, integers, scales))
+
+
+def maximum_of_codes(g: Graph, first: OnnxValue, second: OnnxValue) -> OnnxValue:
+    """The greater of two values that are broadcast: of real numbers, where they are codes of one known scale.
+
+    TFLite's MAXIMUM and MINIMUM of int8 need a scale, which is that of both operands and of the result.
+    integer_operators.py computes them in codes.
+    """
+    return _extreme(g, Graph.maximum, first, second, 0)
+
+
+def minimum_of_codes(g: Graph, first: OnnxValue, second: OnnxValue) -> OnnxValue:
+    """The lesser of two values that are broadcast, as `maximum_of_codes`."""
+    return _extreme(g, Graph.minimum, first, second, 1)
+
+
+def _extreme(
+    g: Graph, choose: Callable[..., OnnxValue], first: OnnxValue, second: OnnxValue, idle_limit: int
+) -> OnnxValue:
+    """idle_limit: which limit of the type, the least or the greatest integer, has no effect."""
+    for value, bound in ((first, second), (second, first)):
+        if _is_idle(value, bound, idle_limit):
+            return value
+    kind = _common_kind(g, first, second)
+    if kind is not None:
+        reals = [_real(g, value, kind) for value in (first, second)]
+        if reals[0] is not None and reals[1] is not None:
+            return quantized(g, choose(g, *reals), first.dtype, kind)
+    return choose(g, first, second)
+
+
+def _is_idle(value: OnnxValue, bound: OnnxValue, limit: int) -> bool:
+    """Whether no integer of the value's type is beyond a constant bound, which needs no broadcasting either."""
+    if bound.constant is None or value.dtype.is_float or value.constant is not None:
+        return False
+    fits = np.broadcast_shapes(value.shape, bound.shape) == value.shape
+    return fits and bool(np.all(bound.constant == value.dtype.limits[limit]))
+
+
+def _common_kind(g: Graph, *values: OnnxValue) -> Quantization | None:
+    """The scale that all values have whose scale is known, if it is one, and one value is computed at run time."""
+    if values[0].dtype not in SIGNED:
+        return None
+    kinds = {g.tensors[g.own(value).tensor].quantization for value in values if value.constant is None}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _real(g: Graph, value: OnnxValue, kind: Quantization) -> OnnxValue | None:
+    return dequantized(g, value, kind) if value.constant is None else dequantized_codes(g, value, kind)

@@ -24,9 +24,8 @@ import numpy as np
 from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem, reason_of
-from tflmgen.frontend.onnx.output_keys import keys_of_outputs, name_outputs
+from tflmgen.frontend.onnx.model_notes import keys_of_outputs, mark_state, name_outputs
 from tflmgen.frontend.onnx.pt2_archive import checked_archive
-from tflmgen.frontend.onnx.stateful_inputs import mark_state
 from tflmgen.frontend.onnx.torch_decompositions import with_exact_operators
 
 TorchRunner = Callable[[Sequence[Sequence[Any]]], list[list[Any]]]

@@ -1,49 +1,34 @@
 """Lowers the nodes of an ONNX graph one after the other: constants are evaluated, functions expanded.
 
-A node whose operands are all constants is evaluated by ONNX's reference evaluator, so that shape arithmetic leaves
-nothing behind. Operators without a lowering that ONNX defines by other operators are replaced by their definition.
+Nodes of constants are evaluated (constant_nodes.py). Operators without a lowering that ONNX defines by other operators
+are replaced by their definition.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
-from onnx.reference import ReferenceEvaluator
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
-from tflmgen.frontend.onnx.constant_layers import LOWERED, SEQUENCES
-from tflmgen.frontend.onnx.folded_sizes import check_results
-from tflmgen.frontend.onnx.laid_out import NUMPY_DTYPES, Array, Graph, Value, constant
-from tflmgen.frontend.onnx.located import NodeError, ShapeInputError
-from tflmgen.frontend.onnx.node import ONNX_DTYPES, Node
+from tflmgen.frontend.onnx.constant_nodes import OWN_DOMAINS, SEQUENCES, evaluated, is_foldable
+from tflmgen.frontend.onnx.layer_graph import Graph
+from tflmgen.frontend.onnx.layout_graph import NUMPY_DTYPES, OnnxValue, constant
+from tflmgen.frontend.onnx.node import ONNX_DTYPES, OnnxNode
+from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
 from tflmgen.frontend.onnx.torch_export import source_line
 from tflmgen.frontend.tflite.builder import ModelBuilder
 from tflmgen.ir import DType
 
-OWN_DOMAINS = ("", "ai.onnx")
-RANDOM = frozenset(
-    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"]
-)
-"""Operators that are not evaluated at build time."""
-
-LARGEST_FOLDED = 1 << 24
-"""Elements up to which a node without run-time operands is evaluated at build time."""
-
 RUNTIME_DOMAIN = "com.microsoft"
 """Domain of ONNX Runtime's own operators."""
-FOLDABLE_DOMAINS = ("ai.onnx.preview.training", "ai.onnx.ml")
-"""Domains beside ONNX's own that its reference evaluator knows."""
 
-MOVING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"])
-"""Operators of which a dequantised constant keeps its integers, because their lowering knows them."""
 
-Scope = dict[str, Value | None]
+Scope = dict[str, OnnxValue | None]
 
 _TYPES = {dtype: number for number, dtype in ONNX_DTYPES.items()}
 
@@ -78,7 +63,7 @@ class Walker:
         del self.builder.subgraphs[count:]
         del self.graphs[count:]
 
-    def lower(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> list[Value]:
+    def lower(self, proto: onnx.GraphProto, graph: Graph, scope: Scope) -> list[OnnxValue]:
         """Lowers a graph's nodes; `scope` holds its inputs and outer values. Returns its outputs."""
         for tensor in proto.initializer:
             if tensor.name not in scope:
@@ -96,7 +81,7 @@ class Walker:
             outputs.append(value)
         return outputs
 
-    def constant(self, tensor: onnx.TensorProto, graph: Graph) -> Value:
+    def constant(self, tensor: onnx.TensorProto, graph: Graph) -> OnnxValue:
         """The value of an initialiser or of a constant's tensor. Raises ModelError for element types that TFLite
         lacks."""
         array = np.asarray(numpy_helper.to_array(tensor))
@@ -135,7 +120,7 @@ class Walker:
 
     def _guarded(
         self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
-    ) -> Sequence[Value | None]:
+    ) -> Sequence[OnnxValue | None]:
         try:
             return self._results(proto, graph, scope, versions)
         except MemoryError as error:
@@ -143,55 +128,31 @@ class Walker:
 
     def _results(
         self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
-    ) -> Sequence[Value | None]:
+    ) -> Sequence[OnnxValue | None]:
         inputs = [self._operand(name, scope) for name in proto.input]
         domain = "" if proto.domain in OWN_DOMAINS else proto.domain
         version = versions.get(domain, versions.get("ai.onnx", 0) if not domain else 1)
-        node = Node(proto, graph, inputs, version, self, scope)
+        node = OnnxNode(proto, graph, inputs, version, self, scope)
         if node.op not in SEQUENCES and any(value is not None and value.parts is not None for value in inputs):
             raise NodeError("takes a sequence", f"Sequences are for {', '.join(sorted(SEQUENCES))}")
-        if _is_foldable(node):
-            folded = self._folded(node, domain)
+        if is_foldable(node):
+            folded = evaluated(node, domain)
             if folded is not None:
                 return folded
         lowering = LOWERINGS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
         if lowering is not None:
             lowered = lowering(node)
-            return [lowered] if isinstance(lowered, Value) else lowered
+            return [lowered] if isinstance(lowered, OnnxValue) else lowered
         return self._expanded(node, domain)
 
-    def _operand(self, name: str, scope: Scope) -> Value | None:
+    def _operand(self, name: str, scope: Scope) -> OnnxValue | None:
         if not name:
             return None
         if name not in scope:
             raise NodeError(f"reads '{name}', which no earlier node computes")
         return scope[name]
 
-    def _folded(self, node: Node, domain: str) -> list[Value] | None:
-        """The results by ONNX's reference evaluator; None where it can't evaluate the node."""
-        names = [name for name in node.proto.input if name]
-        arrays = [value.constant for value in node.inputs if value is not None]
-        feeds = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
-        inputs = [onnx.helper.make_tensor_value_info(n, _onnx_type(a), a.shape) for n, a in feeds.items()]
-        outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.proto.output if name]
-        body = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
-        opset = onnx.helper.make_opsetid(domain, node.version)
-        model = onnx.helper.make_model(body, opset_imports=[opset])
-        if not check_results(model, feeds):
-            return None
-        try:
-            with np.errstate(all="ignore"), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                evaluated = iter(ReferenceEvaluator(model).run(None, feeds))
-        except Exception:
-            # The evaluator raises whatever numpy does; the operator's lowering says what is wrong.
-            return None
-        results = [np.asarray(next(evaluated)) if name else None for name in node.proto.output]
-        if any(array is not None and array.dtype not in NUMPY_DTYPES for array in results):
-            return None
-        return [constant(array) if array is not None else constant(0) for array in results]
-
-    def _expanded(self, node: Node, domain: str) -> list[Value | None]:
+    def _expanded(self, node: OnnxNode, domain: str) -> list[OnnxValue | None]:
         """The results of the operator's definition in ONNX."""
         function = _definition(node, domain)
         if function is None:
@@ -232,25 +193,8 @@ def _declared_shapes(proto: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
 
 
 def _trace(proto: onnx.NodeProto) -> str:
-    """Where PyTorch made the node; empty where it did not."""
+    """Python stack of the call that made the node in PyTorch; empty for other nodes."""
     return next((entry.value for entry in proto.metadata_props if entry.key == "pkg.torch.onnx.stack_trace"), "")
-
-
-def _onnx_type(array: Array) -> int:
-    return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-
-
-def _is_foldable(node: Node) -> bool:
-    if node.op in LOWERED or node.proto.domain not in (*OWN_DOMAINS, *FOLDABLE_DOMAINS):
-        return False
-    has_codes = any(value is not None and value.codes is not None for value in node.inputs)
-    if has_codes and node.op in MOVING:
-        return False
-    if node.op in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.proto.attribute):
-        return False
-    if any(value is not None and value.constant is None for value in node.inputs):
-        return False
-    return sum(value.size for value in node.inputs if value is not None) <= LARGEST_FOLDED
 
 
 def _no_lowering(domain: str) -> NodeError:
@@ -261,7 +205,7 @@ def _no_lowering(domain: str) -> NodeError:
     return NodeError(f"is an operator{f' of {domain}' if domain else ''} that tflmgen has no lowering for", advice)
 
 
-def _definition(node: Node, domain: str) -> onnx.FunctionProto | None:
+def _definition(node: OnnxNode, domain: str) -> onnx.FunctionProto | None:
     """The function body by which ONNX defines the operator for these operands; None if there is none."""
     try:
         schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
@@ -288,7 +232,7 @@ def _definition(node: Node, domain: str) -> onnx.FunctionProto | None:
     return function
 
 
-def _defaults(node: Node, domain: str) -> list[onnx.AttributeProto]:
+def _defaults(node: OnnxNode, domain: str) -> list[onnx.AttributeProto]:
     """Values that the operator's attributes have where the node leaves them out."""
     schema: Any = onnx.defs.get_schema(node.op, node.version, domain)
     return [entry.default_value for entry in schema.attributes.values() if entry.default_value.name]

@@ -18,7 +18,7 @@ import numpy as np
 from flatbuffers import flexbuffers
 from numpy.typing import NDArray
 
-from tflmgen.frontend.tflite.model import ABSENT, Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import ABSENT, FileOperator, FileSignature, FileTensor, Model, SubGraph
 from tflmgen.frontend.tflite.names import CUSTOM, options_table
 from tflmgen.frontend.tflite.operator_versions import operator_version
 from tflmgen.frontend.tflite.schema import fields
@@ -35,8 +35,8 @@ class SubGraphBuilder:
         self.index, self.name = index, name
         self.inputs: Sequence[int] = []
         self.outputs: Sequence[int] = []
-        self.tensors: list[Tensor] = []
-        self.operators: list[Operator] = []
+        self.tensors: list[FileTensor] = []
+        self.operators: list[FileOperator] = []
         self._model = model
 
     def tensor(
@@ -72,7 +72,7 @@ class SubGraphBuilder:
         return self._add(name, dtype, dtype.label, array.shape, None, True, quantization, data, False, buffer)
 
     def _add(self, *fields_after_index: Any) -> int:
-        self.tensors.append(Tensor(len(self.tensors), *fields_after_index))
+        self.tensors.append(FileTensor(len(self.tensors), *fields_after_index))
         return len(self.tensors) - 1
 
     def operator(
@@ -99,7 +99,9 @@ class SubGraphBuilder:
             version = operator_version(name, operands, [self.tensors[i] for i in outputs], filled)
         index = len(self.operators)
         self.operators.append(
-            Operator(index, name, version, tuple(inputs), tuple(outputs), filled, custom_options, tuple(intermediates))
+            FileOperator(
+                index, name, version, tuple(inputs), tuple(outputs), filled, custom_options, tuple(intermediates)
+            )
         )
         return index
 
@@ -116,7 +118,7 @@ class ModelBuilder:
     def __init__(self, description: str = "", name: str = "") -> None:
         self.description, self.name = description, name
         self.subgraphs: list[SubGraphBuilder] = []
-        self.signatures: list[Signature] = []
+        self.signatures: list[FileSignature] = []
         self._buffers: dict[bytes, int] = {b"": 0}
 
     def subgraph(self, name: str) -> SubGraphBuilder:
@@ -137,7 +139,7 @@ class ModelBuilder:
     ) -> None:
         """Adds an entry point: a subgraph, whose tensors get names for the caller."""
         index = subgraph if isinstance(subgraph, int) else subgraph.index
-        self.signatures.append(Signature(key, index, tuple(inputs), tuple(outputs)))
+        self.signatures.append(FileSignature(key, index, tuple(inputs), tuple(outputs)))
 
     def model(self) -> Model:
         """The Model, unchecked: `parse_model(write_model(model), name)` checks it as if it were a file."""

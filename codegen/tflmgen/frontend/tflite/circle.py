@@ -1,18 +1,20 @@
 """Circle, the format of Samsung's ONE: TFLite's schema with operators of its own, which have negative codes.
 
-https://github.com/Samsung/ONE, res/CircleSchema. INSTANCE_NORM becomes TFLite's operators; the others keep their names,
-and are refused where an operator without a kernel is.
+https://github.com/Samsung/ONE, res/CircleSchema; formulas: compiler/luci-interpreter/src/kernels there. INSTANCE_NORM,
+RMS_NORM and ROPE become TFLite's operators; the others keep their names, and are refused where an operator without a
+kernel is.
 """
 
 from __future__ import annotations
 
-import struct
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
-from tflmgen.frontend.tflite.builder import options_with_defaults
-from tflmgen.frontend.tflite.model import Operator, SubGraph, Tensor
+from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite
+from tflmgen.frontend.model_graph.subgraphs import fused_activation
+from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.frontend.tflite.problems import ProblemList
 from tflmgen.ir import DType
 
@@ -38,77 +40,126 @@ def own_operator(code: Mapping[str, Any]) -> str | None:
 
 
 def lower_own_operators(subgraphs: Sequence[SubGraph], problems: ProblemList) -> tuple[SubGraph, ...]:
-    """The subgraphs with each INSTANCE_NORM as operators of TFLite. Reports one that is not of float32 and rank 4."""
-    buffer = max((tensor.buffer for graph in subgraphs for tensor in graph.tensors), default=0) + 1
+    """The subgraphs with operators of Circle's as TFLite's. Reports those that have no such form."""
+    numbers = count(max((tensor.buffer for graph in subgraphs for tensor in graph.tensors), default=0) + 1)
+
+    def lower(graph: SubGraphRewrite, op: FileOperator) -> bool:
+        if op.name not in _LOWERINGS:
+            return False
+        problem = _problem(graph.graph, op)
+        if problem:
+            problems.located((graph.graph.index, graph.graph.name), (op.index, op.name))(problem)
+            return False
+        _LOWERINGS[op.name](_Written(graph, op))
+        return True
+
     lowered = []
     for graph in subgraphs:
-        if any(op.name == "INSTANCE_NORM" for op in graph.operators):
-            rewrite = _Rewrite(graph, buffer, problems)
-            graph, buffer = rewrite.run(), rewrite.buffer
-        lowered.append(graph)
+        rewrite = SubGraphRewrite(graph, lambda _: next(numbers))
+        rewrite.apply(lower)
+        lowered.append(rewrite.result() if rewrite.is_changed else graph)
     return tuple(lowered)
 
 
-@dataclass
-class _Rewrite:
-    """A subgraph in the making. `buffer`: the next index of contents that is free in the file."""
+def _problem(graph: SubGraph, op: FileOperator) -> str:
+    """The reason that an operator has no form in TFLite; empty where it has one."""
+    counts, names = ((2, 3), "an input and gamma") if op.name == "RMS_NORM" else ((3,), _OPERANDS[op.name])
+    if len(op.inputs) not in counts or min(op.inputs) < 0 or len(op.outputs) != 1:
+        return f"requires {names}, and one output"
+    source, *others = (graph.tensors[place] for place in op.inputs)
+    ranks = (1, 2, 3, 4) if op.name == "RMS_NORM" else (4,)
+    if source.dtype is not DType.FLOAT32 or len(source.shape) not in ranks:
+        wanted = "" if op.name == "RMS_NORM" else " of rank 4"
+        return f"requires float32{wanted}; this one has {source.type_name} of rank {len(source.shape)}"
+    if op.name == "ROPE":
+        if (op.options or {}).get("mode"):
+            return "requires the mode GPT_NEOX"
+        if source.shape[3] % 2 or any(math.prod(table.shape) != source.shape[3] for table in others):
+            return f"requires an even number of elements, here {source.shape[3]}, and tables of as many"
+    return ""
 
-    graph: SubGraph
-    buffer: int
-    problems: ProblemList
 
-    def run(self) -> SubGraph:
-        self._tensors = list(self.graph.tensors)
-        self._operators: list[Operator] = []
-        for op in self.graph.operators:
-            if op.name == "INSTANCE_NORM" and self._is_supported(op):
-                self._instance_norm(op)
-            else:
-                self._operators.append(replace(op, index=len(self._operators)))
-        return replace(self.graph, tensors=tuple(self._tensors), operators=tuple(self._operators))
+_OPERANDS = {"INSTANCE_NORM": "an input, gamma and beta", "ROPE": "an input and tables of sines and cosines"}
 
-    def _is_supported(self, op: Operator) -> bool:
-        complain = self.problems.located((self.graph.index, self.graph.name), (op.index, op.name))
-        if len(op.inputs) != 3 or min(op.inputs) < 0 or len(op.outputs) != 1:
-            complain("requires an input, gamma and beta, and one output")
-            return False
-        source = self._tensors[op.inputs[0]]
-        if source.dtype is not DType.FLOAT32 or len(source.shape) != 4:
-            complain(f"requires float32 of rank 4; this one has {source.type_name} of rank {len(source.shape)}")
-            return False
-        return True
 
-    def _instance_norm(self, op: Operator) -> None:
-        """y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over height and width of each channel."""
-        source, gamma, beta = op.inputs
-        shape = self._tensors[source].shape
-        reduced = (shape[0], 1, 1, shape[3])
-        options = op.options or {}
-        axes = self._constant(DType.INT32, (2,), struct.pack("<2i", 1, 2))
-        epsilon = self._constant(DType.FLOAT32, (), struct.pack("<f", options.get("epsilon", 0.0)))
-        mean = self._add("MEAN", (source, axes), reduced, keep_dims=True)
-        centred = self._add("SUB", (source, mean), shape)
-        variance = self._add("MEAN", (self._add("SQUARE", (centred,), shape), axes), reduced, keep_dims=True)
-        inverse = self._add("RSQRT", (self._add("ADD", (variance, epsilon), reduced),), reduced)
-        scaled = self._add("MUL", (self._add("MUL", (centred, inverse), shape), gamma), shape)
-        activation = int(options.get("fused_activation_function", 0))
-        self._append("ADD", (scaled, beta), op.outputs, fused_activation_function=activation)
+class _Written:
+    """The operators of TFLite that stand for one of Circle's."""
 
-    def _add(self, name: str, inputs: tuple[int, ...], shape: tuple[int, ...], **options: object) -> int:
-        output = self._tensor(DType.FLOAT32, shape, None, 0)
-        self._append(name, inputs, (output,), **options)
+    def __init__(self, graph: SubGraphRewrite, op: FileOperator) -> None:
+        self.graph, self.op, self.options = graph, op, op.options or {}
+        self.prefix = op.name.lower()
+        self.shape = graph.tensors[op.inputs[0]].shape
+
+    def _name(self) -> str:
+        return f"{self.prefix}_{len(self.graph.tensors)}"
+
+    def add(self, name: str, inputs: Sequence[int], shape: tuple[int, ...], **options: object) -> int:
+        """The float32 result of an operator."""
+        output = self.graph.value(self._name(), shape)
+        self.graph.add(name, inputs, [output], options)
         return output
 
-    def _append(self, name: str, inputs: tuple[int, ...], outputs: tuple[int, ...], **options: object) -> None:
-        filled = options_with_defaults(name, options)
-        self._operators.append(Operator(len(self._operators), name, 1, inputs, outputs, filled, b"", ()))
+    def finish(self, name: str, inputs: Sequence[int], **options: object) -> None:
+        """The operator whose result is that of Circle's."""
+        self.graph.add(name, inputs, self.op.outputs, options)
 
-    def _constant(self, dtype: DType, shape: tuple[int, ...], data: bytes) -> int:
-        self.buffer += 1
-        return self._tensor(dtype, shape, data, self.buffer - 1)
+    def constant(self, values: float | Sequence[int], dtype: DType = DType.INT32) -> int:
+        """A constant tensor."""
+        return self.graph.constant(self._name(), values, dtype)
 
-    def _tensor(self, dtype: DType, shape: tuple[int, ...], data: bytes | None, buffer: int) -> int:
-        index = len(self._tensors)
-        name = f"instance_norm_{index}"
-        self._tensors.append(replace(Tensor.added(index, name, dtype, shape, data), buffer=buffer))
-        return index
+    def inverse_root(self, mean: int, shape: tuple[int, ...]) -> int:
+        """1 / sqrt(mean + epsilon)."""
+        epsilon = self.constant(self.options.get("epsilon", 0.0), DType.FLOAT32)
+        return self.add("RSQRT", [self.add("ADD", [mean, epsilon], shape)], shape)
+
+
+def _instance_norm(written: _Written) -> None:
+    """y = (x - mean) / sqrt(variance + epsilon) * gamma + beta, over height and width of each channel."""
+    source, gamma, beta = written.op.inputs
+    add, shape = written.add, written.shape
+    reduced = (shape[0], 1, 1, shape[3])
+    axes = written.constant([1, 2])
+    mean = add("MEAN", [source, axes], reduced, keep_dims=True)
+    centred = add("SUB", [source, mean], shape)
+    variance = add("MEAN", [add("SQUARE", [centred], shape), axes], reduced, keep_dims=True)
+    normal = add("MUL", [centred, written.inverse_root(variance, reduced)], shape)
+    scaled = add("MUL", [normal, gamma], shape)
+    written.finish("ADD", [scaled, beta], fused_activation_function=fused_activation(written.op))
+
+
+def _rms_norm(written: _Written) -> None:
+    """y = x / sqrt(mean(x^2) + epsilon) * gamma, and + beta in older files, over the last dimension."""
+    source, gamma, *beta = written.op.inputs
+    add, shape = written.add, written.shape
+    reduced = (*shape[:-1], 1)
+    axes = written.constant([len(shape) - 1])
+    mean = add("MEAN", [add("SQUARE", [source], shape), axes], reduced, keep_dims=True)
+    normal = add("MUL", [source, written.inverse_root(mean, reduced)], shape)
+    if beta:
+        written.finish("ADD", [add("MUL", [normal, gamma], shape), *beta])
+    else:
+        written.finish("MUL", [normal, gamma])
+
+
+def _rope(written: _Written) -> None:
+    """Pairs of an element of the first half and one of the second are turned: the mode GPT_NEOX."""
+    source, sines, cosines = written.op.inputs
+    add, shape = written.add, written.shape
+    half, row = (*shape[:3], shape[3] // 2), (shape[3],)
+
+    def halves(tensor: int, rank: int) -> tuple[int, int]:
+        begins = ([0] * (rank - 1) + [start] for start in (0, half[3]))
+        sizes = written.constant([*(half[:3] if rank == 4 else ()), half[3]])
+        part = half if rank == 4 else half[3:]
+        first, second = (add("SLICE", [tensor, written.constant(begin), sizes], part) for begin in begins)
+        return first, second
+
+    x = halves(source, 4)
+    sine, cosine = (halves(add("RESHAPE", [t, written.constant(row)], row), 1) for t in (sines, cosines))
+    turned = [add("MUL", [x[0], cosine[0]], half), add("MUL", [x[1], sine[0]], half)]
+    others = [add("MUL", [x[0], sine[1]], half), add("MUL", [x[1], cosine[1]], half)]
+    parts = [add("SUB", turned, half), add("ADD", others, half)]
+    written.finish("CONCATENATION", parts, axis=3)
+
+
+_LOWERINGS = {"INSTANCE_NORM": _instance_norm, "RMS_NORM": _rms_norm, "ROPE": _rope}

@@ -17,6 +17,8 @@ FOLLOWED_UNIONS = {
     "builtin_options": "BuiltinOptions",
     "builtin_options2": "BuiltinOptions2",
     "details": "QuantizationDetails",
+    "array_segments": "SparseIndexVector",
+    "array_indices": "SparseIndexVector",
 }
 """Field of a table -> its union, for those whose contents are read."""
 
@@ -25,7 +27,7 @@ class DamagedFileError(Exception):
     """Offsets or lengths of the file contradict its contents. The text continues "the file is damaged: "."""
 
 
-class Decoder:
+class TableDecoder:
     """Decoder of one file; `identifier` is its format's four characters.
 
     A budget bounds the work: a small file could otherwise take hours by many offsets to the same table.

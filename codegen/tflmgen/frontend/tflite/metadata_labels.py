@@ -14,7 +14,7 @@ from pathlib import Path
 from flatbuffers.table import Table
 
 from tflmgen.errors import Location, ModelError, Problem
-from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
+from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, TableDecoder
 from tflmgen.user_files import DAMAGED_ZIP, MODEL_LIMIT, TEXT_LIMIT, read_limited, read_member
 
 _ENTRY = "TFLITE_METADATA"
@@ -29,7 +29,7 @@ _AXIS_LABELS = 2
 """AssociatedFileType.TENSOR_AXIS_LABELS: a line per class along the last dimension."""
 
 
-def metadata_labels(path: Path) -> dict[str | int, tuple[str, ...]]:
+def read_metadata_labels(path: Path) -> dict[str | int, tuple[str, ...]]:
     """Labels by number of the output of the first subgraph; outputs without labels are absent.
 
     Raises ModelError for metadata that cannot be read.
@@ -62,7 +62,7 @@ def label_lines(text: str) -> tuple[str, ...]:
 
 
 def _metadata(data: bytes) -> bytes | None:
-    model = Decoder(data).root("Model")
+    model = TableDecoder(data).root("Model")
     for entry in model["metadata"] or ():
         if entry["name"] == _ENTRY:
             return bytes(model["buffers"][entry["buffer"]]["data"] or b"") or None

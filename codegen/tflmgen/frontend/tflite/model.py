@@ -8,7 +8,7 @@ size. Unused tensors are unchecked.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tflmgen.ir import BlockQuantization, DType, Quantization, StagePart, StageWindow
@@ -18,7 +18,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class FileTensor:
     """One tensor of a subgraph.
 
     dtype            None for a resource handle, which has no contents, and for an unused tensor of unsupported type
@@ -54,13 +54,13 @@ class Tensor:
         shape: tuple[int, ...],
         data: bytes | None = None,
         quantization: Quantization | None = None,
-    ) -> Tensor:
+    ) -> FileTensor:
         """A tensor of known shape that a rewrite of the file adds; with `data` a constant."""
-        return Tensor(index, name, dtype, dtype.label, shape, None, True, quantization, data, False, 0)
+        return FileTensor(index, name, dtype, dtype.label, shape, None, True, quantization, data, False, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class FileOperator:
     """One operator; `index` is its position in the file, which need not be in execution order.
 
     name           TFLite's: "CONV_2D"; "CUSTOM:Foo" for a custom one
@@ -86,14 +86,14 @@ class SubGraph:
 
     index: int
     name: str
-    tensors: tuple[Tensor, ...]
+    tensors: tuple[FileTensor, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    operators: tuple[Operator, ...]
+    operators: tuple[FileOperator, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FileSignature:
     """A named entry point; inputs and outputs are (name, tensor index) in the file's order."""
 
     key: str
@@ -109,16 +109,18 @@ class Model:
     windows  of an application's stages, which are to slide; a file has none
     stages   of an application; a file has none
     notes    what its user should know of how it was read, a sentence each
+    class_names  output -> names of its classes, which a source had as strings; a .tflite file has none here
     """
 
     name: str
     sha256: str
     description: str
     subgraphs: tuple[SubGraph, ...]
-    signatures: tuple[Signature, ...]
+    signatures: tuple[FileSignature, ...]
     windows: tuple[StageWindow, ...] = ()
     stages: tuple[StagePart, ...] = ()
     notes: tuple[str, ...] = ()
+    class_names: Mapping[str | int, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def operator_names(self) -> tuple[str, ...]:

@@ -65,6 +65,7 @@ OPTIONS_UNIONS = (("builtin_options", "BuiltinOptions"), ("builtin_options2", "B
 _SHARED_OPTIONS = {
     "Pool2DOptions": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
     "ReducerOptions": ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL"),
+    "Conv3DOptions": ("CONV_3D_TRANSPOSE",),
     "MaximumMinimumOptions": ("MAXIMUM", "MINIMUM"),
     "L2NormOptions": ("L2_NORMALIZATION",),
     "SequenceRNNOptions": ("UNIDIRECTIONAL_SEQUENCE_RNN",),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.frontend.tflite.circle import CIRCLE_IDENTIFIER, own_operator
-from tflmgen.frontend.tflite.flatbuffer import Decoder
+from tflmgen.frontend.tflite.flatbuffer import TableDecoder
 from tflmgen.frontend.tflite.flexbuffer import flexbuffer_map
-from tflmgen.frontend.tflite.model import ABSENT, Operator
+from tflmgen.frontend.tflite.model import ABSENT, FileOperator
 from tflmgen.frontend.tflite.names import (
     BUILTIN_OPERATORS,
     CUSTOM,
@@ -17,9 +17,9 @@ from tflmgen.frontend.tflite.names import (
     options_table,
     printable,
 )
+from tflmgen.frontend.tflite.operator_versions import highest_version
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
 from tflmgen.frontend.tflite.schema import union_tables
-from tflmgen.frontend.tflite.versions import highest_version
 
 _INDEX_OPTION = "subgraph_index"
 
@@ -27,13 +27,13 @@ _INDEX_OPTION = "subgraph_index"
 class OperatorReader:
     """Reads the operators of one file. `file` is its decoded root table."""
 
-    def __init__(self, decoder: Decoder, file: Mapping[str, Any], problems: ProblemList) -> None:
+    def __init__(self, decoder: TableDecoder, file: Mapping[str, Any], problems: ProblemList) -> None:
         self._decoder = decoder
         self._codes = file["operator_codes"]
         self._subgraphs = len(file["subgraphs"])
         self._problems = problems
 
-    def read(self, index: int, raw: Mapping[str, Any], subgraph: tuple[int, str], tensors: int) -> Operator:
+    def read(self, index: int, raw: Mapping[str, Any], subgraph: tuple[int, str], tensors: int) -> FileOperator:
         """Operator of the decoded table `raw`, in a subgraph with `tensors` tensors.
 
         Reports tensor indices out of range; such inputs become absent, such outputs are omitted.
@@ -45,7 +45,7 @@ class OperatorReader:
             rule = f"its version is {version}, but the highest that is known is {highest}"
             complain(rule, "Convert the model with an older TensorFlow, or get a newer tflmgen")
         custom = self._custom_options(raw)
-        return Operator(
+        return FileOperator(
             index=index,
             name=name,
             version=version,

@@ -1,4 +1,4 @@
-"""The version of an operator that its types, shapes and options ask for.
+"""Versions of builtin operators: that which types and shapes ask for, and the highest whose meaning is known.
 
 The rules are those of LiteRT's converter: GetBuiltinOperatorVersion in tflite/converter/tools/versioning/op_version.cc,
 for the types that tflmgen reads.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tflmgen.frontend.tflite.model import Tensor
+from tflmgen.frontend.tflite.model import FileTensor
 from tflmgen.frontend.tflite.names import CUSTOM
 
 _BY_TYPE = """
@@ -52,6 +52,7 @@ GELU 0 int8 2
 WHERE 0 float32 2 int32 2 int64 2 uint8 2 int8 2
 EMBEDDING_LOOKUP 1 int4 4
 SVDF 0 int8 3
+SPARSE_TO_DENSE 2 int64 2 int8 3 uint8 3
 DYNAMIC_UPDATE_SLICE 0 float16 3 int16 4 int4 5
 TRANSPOSE_CONV 1 int8 2
 """
@@ -74,7 +75,7 @@ class _Operands:
     """Tensors of one operator as the version rules query them; `types` are names, "" for absent ones."""
 
     def __init__(
-        self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], options: Mapping[str, Any] | None
+        self, inputs: Sequence[FileTensor | None], outputs: Sequence[FileTensor], options: Mapping[str, Any] | None
     ) -> None:
         self.inputs, self.outputs = inputs, outputs
         self.options = options or {}
@@ -195,15 +196,15 @@ _SPECIAL: Mapping[str, Callable[[_Operands], int]] = {
         3 if o.options.get("half_pixel_centers") or o.options.get("align_corners") else 1
     ),
     "DEQUANTIZE": lambda o: 5 if o.types[0] == "int8" and o.is_per_channel(0) else 1,
+    "FAKE_QUANT": lambda o: 2 if o.options.get("narrow_range") else 1,
     "QUANTIZE": lambda o: 2 if o.types[1] == "int16" else 1,
     "L2_NORMALIZATION": lambda o: 2 if o.types[1] == "int8" else 1,
-    "FAKE_QUANT": lambda o: 2 if o.options.get("narrow_range") else 1,
 }
 """Rules beyond the type of one input; the higher version counts, which includes the lower one's meaning."""
 
 
 def operator_version(
-    name: str, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], options: Mapping[str, Any] | None
+    name: str, inputs: Sequence[FileTensor | None], outputs: Sequence[FileTensor], options: Mapping[str, Any] | None
 ) -> int:
     """Version for an operator with these tensors, None where an optional input is absent; 1 for custom operators."""
     if name.startswith(CUSTOM):
@@ -212,3 +213,36 @@ def operator_version(
     place, by_type = _VERSIONS.get(name, (0, {}))
     plain = by_type.get(operands.types[place], 1) if place < len(inputs) else 1
     return max(plain, _SPECIAL[name](operands) if name in _SPECIAL else 1)
+
+
+_HIGHEST_NAMES = {
+    2: """
+    COS DEPTH_TO_SPACE DIV EXP FAKE_QUANT FLOOR_MOD GREATER L2_NORMALIZATION LEAKY_RELU LESS_EQUAL LOG LOG_SOFTMAX
+    RANGE REDUCE_PROD SELECT_V2 SIGN SIN SPACE_TO_DEPTH SQRT SQUARED_DIFFERENCE SQUEEZE SUM WHERE
+    """,
+    3: """
+    ARG_MAX ARG_MIN AVERAGE_POOL_2D BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN FLOOR_DIV GELU
+    GREATER_EQUAL LESS LOGISTIC MAX_POOL_2D MEAN MIRROR_PAD REDUCE_MAX REDUCE_MIN RELU RELU6 RNN RSQRT
+    SPARSE_TO_DENSE SPLIT_V TANH TILE TOPK_V2 UNIDIRECTIONAL_SEQUENCE_RNN
+    """,
+    4: """
+    BATCH_MATMUL BATCH_TO_SPACE_ND BROADCAST_TO LSTM MAXIMUM MINIMUM NOT_EQUAL RESIZE_BILINEAR
+    RESIZE_NEAREST_NEIGHBOR REVERSE_V2 SELECT SOFTMAX SPACE_TO_BATCH_ND SVDF UNIDIRECTIONAL_SEQUENCE_LSTM
+    """,
+    5: "ABS EMBEDDING_LOOKUP EQUAL FILL PACK SPLIT SUB TRANSPOSE_CONV",
+    6: "ADD DYNAMIC_UPDATE_SLICE GATHER_ND PAD PADV2 QUANTIZE UNPACK",
+    7: "CONCATENATION DEPTHWISE_CONV_2D",
+    8: "CONV_2D GATHER MUL SLICE STRIDED_SLICE",
+    9: "CAST DEQUANTIZE TRANSPOSE",
+    14: "FULLY_CONNECTED",
+}
+_HIGHEST = {name: version for version, names in _HIGHEST_NAMES.items() for name in names.split()}
+"""Operator -> `max_version` in LiteRT 2.3's tflite/core/kernels/register.cc, where it is not 1.
+
+A version fixes types and options, so that a higher one has an unknown meaning. TFLite Micro registers no versions.
+"""
+
+
+def highest_version(operator: str) -> int | None:
+    """Highest known version of a builtin operator; None for a custom one, whose versions its author defines."""
+    return None if operator.startswith(CUSTOM) else _HIGHEST.get(operator, 1)

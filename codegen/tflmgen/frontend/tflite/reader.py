@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,16 +12,53 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.model_graph.model_rewrite import with_own_buffers
+from tflmgen.frontend.stablehlo_operators import without_stablehlo
+from tflmgen.frontend.tensor_forms import without_complex_tensors, without_densify
 from tflmgen.frontend.tflite.circle import CIRCLE_IDENTIFIER, CIRCLE_VERSIONS, lower_own_operators
-from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, Decoder
-from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
+from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, TableDecoder
+from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
 from tflmgen.frontend.tflite.names import CUSTOM, IDENTIFIER, VERSION, printable
 from tflmgen.frontend.tflite.operator_reader import OperatorReader
-from tflmgen.frontend.tflite.other_formats import other_format
 from tflmgen.frontend.tflite.problems import Complain, ProblemList
+from tflmgen.frontend.tflite.sparse_tensors import check_dense_size
 from tflmgen.frontend.tflite.tensor_uses import order_operators
 from tflmgen.frontend.tflite.tensors import read_tensor
-from tflmgen.user_files import read_limited
+from tflmgen.frontend.unsigned_tensors import with_signed_tensors
+from tflmgen.user_files import DAMAGED_ZIP, read_limited
+
+_CONVERT = "Convert the model with tf.lite.TFLiteConverter"
+_EXPORT = "Export the module: torch.export.save(torch.export.export(module, inputs), 'net.pt2')"
+_STARTS = (
+    (b"\x89HDF", f"It is an HDF5 file, perhaps Keras weights. {_CONVERT}"),
+    (b"\x1f\x8b", "It is compressed with gzip. Unpack it first"),
+    (b"\x80\x02", f"It is a Python pickle, perhaps of torch.save, which could run code and is not read. {_EXPORT}"),
+)
+_MEMBERS = (
+    ("constants.pkl", f"It is a TorchScript archive, which could run code and is not read. {_EXPORT}"),
+    ("data.pkl", f"It is a PyTorch pickle of torch.save, which could run code and is not read. {_EXPORT}"),
+    ("models/model.json", "It is a program of torch.export. Give it the suffix .pt2"),
+    ("model.weights.h5", "It is a Keras model. Give it the suffix .keras"),
+)
+"""End of a zip member's name that a format has, and what to say; the first that fits counts."""
+
+
+def other_format(data: bytes) -> str:
+    """A sentence on the contents of a file of another format, with advice; empty if it is unknown."""
+    if data.startswith(b"PK\x03\x04"):
+        names = _member_names(data)
+        text = next((text for end, text in _MEMBERS if any(name.endswith(end) for name in names)), None)
+        return text or f"It is a zip archive, perhaps a .keras file. {_CONVERT}"
+    return next((text for start, text in _STARTS if data.startswith(start)), "")
+
+
+def _member_names(data: bytes) -> list[str]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.namelist()
+    except DAMAGED_ZIP:
+        return []
+
 
 _MAX_FILE_BYTES = 1 << 29
 """Largest file that is read: far beyond the flash of any microcontroller."""
@@ -51,7 +90,7 @@ def parse_model(data: bytes, name: str) -> Model:
     if data[4:8] not in (IDENTIFIER, CIRCLE_IDENTIFIER) and (other := other_format(data)):
         raise _error(name, _NO_TFLITE, other)
     try:
-        decoder = Decoder(data)
+        decoder = TableDecoder(data)
         if decoder.identifier not in (IDENTIFIER, CIRCLE_IDENTIFIER):
             raise _error(name, _NO_TFLITE)
         return _model(decoder, name)
@@ -59,7 +98,7 @@ def parse_model(data: bytes, name: str) -> Model:
         raise _error(name, f"the file is damaged: {error}", "Get it again or convert the model anew") from None
 
 
-def _model(decoder: Decoder, name: str) -> Model:
+def _model(decoder: TableDecoder, name: str) -> Model:
     file = decoder.root("Model")
     problems = ProblemList(name)
     is_circle = decoder.identifier == CIRCLE_IDENTIFIER
@@ -67,21 +106,27 @@ def _model(decoder: Decoder, name: str) -> Model:
         problems.add(f"schema version {file['version']} is not supported", f"Only {VERSION} is")
     if not file["subgraphs"]:
         problems.add("it has no subgraphs")
+    check_dense_size(file["subgraphs"], problems)
     buffers = [_contents(decoder, index, raw) for index, raw in enumerate(file["buffers"])]
     operators = OperatorReader(decoder, file, problems)
     subgraphs = tuple(_subgraph(i, raw, buffers, operators, problems) for i, raw in enumerate(file["subgraphs"]))
+    original = subgraphs
     if is_circle:
         subgraphs = lower_own_operators(subgraphs, problems)
+    subgraphs = tuple(without_complex_tensors(without_densify(graph), problems) for graph in subgraphs)
     signatures = tuple(_signature(raw, subgraphs, problems) for raw in file["signature_defs"])
     for key, count in Counter(signature.key for signature in signatures).items():
         if count > 1:
             problems.add(f"{count} signatures are named '{key}'")
     problems.raise_if_any()
     digest = hashlib.sha256(decoder.data).hexdigest()
-    return Model(name, digest, printable(file["description"]), subgraphs, signatures)
+    subgraphs = tuple(with_signed_tensors(without_stablehlo(graph)) for graph in subgraphs)
+    model = Model(name, digest, printable(file["description"]), subgraphs, signatures)
+    # Constants that were added have no numbers of buffers yet.
+    return model if subgraphs == original else with_own_buffers(model)
 
 
-def _contents(decoder: Decoder, index: int, raw: Mapping[str, Any]) -> bytes:
+def _contents(decoder: TableDecoder, index: int, raw: Mapping[str, Any]) -> bytes:
     """Bytes of a buffer: in its own table or, if the file uses offsets (as over 2 GB), after all tables."""
     if raw["offset"] > 1:
         return decoder.slice(raw["offset"], raw["size"], f"Buffer {index}")
@@ -115,14 +160,14 @@ def _ports(raw: Mapping[str, Any], side: str, tensors: int, complain: Complain) 
     return tuple(i for i in raw[side] if 0 <= i < tensors)
 
 
-def _signature(raw: Mapping[str, Any], subgraphs: Sequence[SubGraph], problems: ProblemList) -> Signature:
+def _signature(raw: Mapping[str, Any], subgraphs: Sequence[SubGraph], problems: ProblemList) -> FileSignature:
     key, index = printable(raw["signature_key"]), raw["subgraph_index"]
     inputs, outputs = (
         tuple((printable(port["name"]), port["tensor_index"]) for port in raw[side]) for side in ("inputs", "outputs")
     )
     if index >= len(subgraphs):
         problems.add(f"signature '{key}' is of subgraph {index}, but there are {len(subgraphs)}")
-        return Signature(key, index, inputs, outputs)
+        return FileSignature(key, index, inputs, outputs)
     own_inputs, own_outputs = set(subgraphs[index].inputs), set(subgraphs[index].outputs)
     for label, ports, tensors_inside in (("input", inputs, own_inputs), ("output", outputs, own_outputs)):
         for name, tensor in ports:
@@ -135,7 +180,7 @@ def _signature(raw: Mapping[str, Any], subgraphs: Sequence[SubGraph], problems: 
                 problems.add(f"signature '{key}' has {count} {label}s named '{name}'")
     for tensor in sorted(own_inputs - {tensor for _, tensor in inputs}):
         problems.add(f"signature '{key}' leaves out input tensor {tensor} of subgraph {index}")
-    return Signature(key, index, inputs, outputs)
+    return FileSignature(key, index, inputs, outputs)
 
 
 def _ignore(rule: str, advice: str = "") -> None:

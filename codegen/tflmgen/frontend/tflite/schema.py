@@ -109,14 +109,16 @@ _NEWER_FIELDS = {
         Field("epsilon", 4, Kind.SCALAR, "f", 0.0),
         Field("fused_activation_function", 6, Kind.SCALAR, "b", 0),
     ),
+    "RmsNormOptions": (Field("epsilon", 4, Kind.SCALAR, "f", 0.0),),
+    "RoPEOptions": (Field("mode", 4, Kind.SCALAR, "i", 0),),
     "StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),),
 }
 _NEWER_TABLES = {
-    "BuiltinOptions": {254: "InstanceNormOptions"},
+    "BuiltinOptions": {249: "RoPEOptions", 250: "RmsNormOptions", 254: "InstanceNormOptions"},
     "BuiltinOptions2": {23: "StablehloCaseOptions"},
     "QuantizationDetails": {2: "BlockwiseQuantization"},
 }
-"""Union members that the `tflite` package lacks: newer ones of the schema, and 254 of Circle's."""
+"""Union members that the `tflite` package lacks: newer ones of the schema, and Circle's from 249 on."""
 
 
 @cache

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tflmgen.frontend.tflite.blockwise_scales import read_blocks
-from tflmgen.frontend.tflite.model import Tensor
+from tflmgen.frontend.tflite.model import FileTensor
 from tflmgen.frontend.tflite.names import DTYPES, tensor_type_name
 from tflmgen.frontend.tflite.problems import Complain
+from tflmgen.frontend.tflite.sparse_tensors import dense_contents
 from tflmgen.ir import DType, Quantization
 
 _MAX_BYTES = 2**31 - 1
@@ -18,6 +19,8 @@ _MAX_RANK = 8
 """Most dimensions of a tensor that is read; many operators' rules allow fewer."""
 
 _RESOURCE = "resource"
+COMPLEX = "complex64"
+"""Type without a DType: tensor_forms.py writes such tensors as floats."""
 _AS_BOOL = bytes([0, *[1] * 255])
 """Byte of a bool in a file -> 0 or 1, the only valid bytes of a C bool."""
 
@@ -29,7 +32,7 @@ def read_tensor(
     buffers: Sequence[bytes],
     is_produced: bool,
     complain: Complain,
-) -> Tensor:
+) -> FileTensor:
     """Tensor `index` of the decoded tables `tensors`; reports its faults to `complain`.
 
     is_produced  whether an operator or an input defines it; other tensors without elements are empty constants
@@ -42,12 +45,12 @@ def read_tensor(
     if data is None and 0 in shape and not (is_produced or raw["is_variable"]):
         data = b""
     data = data.translate(_AS_BOOL) if data is not None and dtype is DType.BOOL else data
-    _check_form(raw, type_name, data, complain)
-    if raw["sparsity"] is None and _shape_is_valid(shape, signature, complain) and dtype is not None:
-        _check_size(dtype, shape, data, complain)
+    _check_form(type_name, data, complain)
+    if _shape_is_valid(shape, signature, complain) and dtype is not None:
+        data = _dense(raw, dtype, shape, data, complain)
     is_packed = data is not None and dtype is not None and not dtype.is_float
     blocks = read_blocks(index, tensors, buffers, complain) if is_packed else None
-    return Tensor(
+    return FileTensor(
         index=index,
         name=name,
         dtype=dtype,
@@ -64,14 +67,12 @@ def read_tensor(
     )
 
 
-def _check_form(raw: Mapping[str, Any], type_name: str, data: bytes | None, complain: Complain) -> None:
-    """Element type and form of storage."""
-    if type_name not in DTYPES and type_name != _RESOURCE:
+def _check_form(type_name: str, data: bytes | None, complain: Complain) -> None:
+    """Element type, and whether such a tensor may have contents."""
+    if type_name not in DTYPES and type_name not in (_RESOURCE, COMPLEX):
         complain(f"element type {type_name} is not supported", f"Supported are {', '.join(DTYPES)}")
     if data is not None and type_name == _RESOURCE:
         complain(f"it is a resource, the handle of a variable, which has no contents; here it has {len(data):,} bytes")
-    if raw["sparsity"] is not None:
-        complain("it is stored in sparse form, which is not supported", "Convert the model with dense weights")
 
 
 def _contents(raw: Mapping[str, Any], buffers: Sequence[bytes], complain: Complain) -> bytes | None:
@@ -96,6 +97,17 @@ def _shape_is_valid(shape: tuple[int, ...], signature: tuple[int, ...] | None, c
     ):
         complain(f"shape {list(shape)} contradicts its signature {list(signature[:_MAX_RANK])}")
     return True
+
+
+def _dense(
+    raw: Mapping[str, Any], dtype: DType, shape: tuple[int, ...], data: bytes | None, complain: Complain
+) -> bytes | None:
+    """Contents in dense form, checked against type and shape."""
+    if raw["sparsity"] is None or data is None:
+        _check_size(dtype, shape, data, complain)
+        return data
+    dense = dense_contents(raw["sparsity"], tuple(shape), dtype, data, complain)
+    return data if dense is None else dense
 
 
 def _check_size(dtype: DType, shape: tuple[int, ...], data: bytes | None, complain: Complain) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.frontend.tflite.model import Model, Signature, SubGraph
+from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
 
 
 def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> frozenset[int]:
@@ -61,7 +61,7 @@ def _renumbered(graph: SubGraph, numbers: dict[int, int]) -> SubGraph:
     )
 
 
-def _signature(signature: Signature, numbers: dict[int, int]) -> Signature:
+def _signature(signature: FileSignature, numbers: dict[int, int]) -> FileSignature:
     inputs, outputs = (
         tuple((name, numbers[tensor]) for name, tensor in ports) for ports in (signature.inputs, signature.outputs)
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from tflmgen.errors import InternalError
 from tflmgen.frontend.tflite.flatbuffer_encoder import Encoder, Union
-from tflmgen.frontend.tflite.model import Model, Operator, Signature, SubGraph, Tensor
+from tflmgen.frontend.tflite.model import FileOperator, FileSignature, FileTensor, Model, SubGraph
 from tflmgen.frontend.tflite.names import (
     BUILTIN_OPERATORS,
     CUSTOM,
@@ -91,7 +91,7 @@ def _subgraph(subgraph: SubGraph, codes: Sequence[_OpCode]) -> dict[str, Any]:
     }
 
 
-def _tensor(tensor: Tensor) -> dict[str, Any]:
+def _tensor(tensor: FileTensor) -> dict[str, Any]:
     return {
         "name": tensor.name,
         "type": _type_number(tensor.type_name),
@@ -104,7 +104,7 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _quantization(tensor: Tensor) -> dict[str, Any] | None:
+def _quantization(tensor: FileTensor) -> dict[str, Any] | None:
     quantization, recorded = tensor.quantization, tensor.recorded_range
     if quantization is not None:
         return {
@@ -122,7 +122,7 @@ def _type_number(name: str) -> int:
     return TENSOR_TYPES.index(name) if name in TENSOR_TYPES else int(name.removeprefix("number "))
 
 
-def _blockwise(tensor: Tensor, blocks: BlockQuantization, subgraph: SubGraph) -> dict[str, Any]:
+def _blockwise(tensor: FileTensor, blocks: BlockQuantization, subgraph: SubGraph) -> dict[str, Any]:
     """Quantisation by blocks, whose scales are another tensor of the subgraph. Raises InternalError without such."""
     for other in subgraph.tensors:
         if other.dtype in (DType.FLOAT16, DType.FLOAT32) and other.data is not None:
@@ -135,7 +135,7 @@ def _blockwise(tensor: Tensor, blocks: BlockQuantization, subgraph: SubGraph) ->
     )
 
 
-def _operator(operator: Operator, codes: Sequence[_OpCode]) -> dict[str, Any]:
+def _operator(operator: FileOperator, codes: Sequence[_OpCode]) -> dict[str, Any]:
     values: dict[str, Any] = {
         "opcode_index": codes.index((operator.name, operator.version)),
         "inputs": operator.inputs,
@@ -157,7 +157,7 @@ def _options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {field: Union(table, {key: value for key, value in options.items() if value not in ((), b"", "")})}
 
 
-def _signature(signature: Signature) -> dict[str, Any]:
+def _signature(signature: FileSignature) -> dict[str, Any]:
     ports = {
         side: [{"name": name, "tensor_index": index} for name, index in tensors]
         for side, tensors in (("inputs", signature.inputs), ("outputs", signature.outputs))

@@ -9,9 +9,8 @@ from typing import Any
 
 from tflmgen.kernels.costs import rows
 from tflmgen.kernels.costs.term import Blocking, Numbers, Term
-from tflmgen.kernels.costs.window_parts import channel_parts, convolution_parts, transposed_parts
 from tflmgen.kernels.costs.window_terms import WINDOW_TERMS
-from tflmgen.kernels.costs.windows import Windows
+from tflmgen.kernels.costs.windows import Windows, channel_parts, convolution_parts, transposed_parts
 from tflmgen.kernels.header_constants import header_constant
 
 FEW = header_constant("common.h", "TFLMGEN_FEW_ELEMENTS")
@@ -40,7 +39,7 @@ class CostModel:
     has_call: bool = True
 
     def counts(self, numbers: Numbers) -> dict[str, float]:
-        """How often each part of the kernel runs in a call with these numbers."""
+        """Number of times that each part of the kernel runs in a call with these numbers."""
         count = self.count(numbers, self.blocking)
         return {name: count(name) for name in ((CALL,) if self.has_call else ()) + self.terms}
 
@@ -85,4 +84,4 @@ matrix_cost = _rows(rows.Matrix, rows.MATRIX_TERMS)
 product_cost = _rows(rows.Product, rows.PRODUCT_TERMS)
 elements_cost = _rows(rows.Elements, rows.ELEMENT_TERMS)
 svdf_cost = _rows(rows.Filters, rows.SVDF_TERMS)
-lstm_cost = _rows(rows.Sequence, rows.LSTM_TERMS)
+lstm_cost = _rows(rows.LstmSequence, rows.LSTM_TERMS)

@@ -1,4 +1,4 @@
-"""What a kernel call takes: estimated cycles, for choosing among kernels.
+"""Estimated cycles of a kernel call, for choosing among kernels.
 
 A kernel's declaration says how often each part of it runs in a call: its terms. The table cycles.json says how many
 cycles one of each takes on a core; tests/kernel_costs.py fits it to counts of `bench`, see docs/understand/counting.md.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib.resources import files
+from math import ceil
 
-from tflmgen.ir import CostedKernel, Kernel, KernelChoice, RowStream, Selected
+from tflmgen.ir import ConstantArray, CostedKernel, DType, Kernel, KernelChoice, RowStream, Selected
 from tflmgen.kernels.costs.term import Numbers
-from tflmgen.kernels.registry import cost_models
+from tflmgen.kernels.declaration import cost_models
 
 CORES = {
     "cortex-m0": "cortex-m0",
@@ -60,7 +61,7 @@ def estimate(kernel: Kernel, core: str, alone: bool = False) -> int | None:
 
 
 def estimated(family: str, numbers: Numbers, core: str, alone: bool = False) -> int | None:
-    """The same, by what `numbers_of` says of a kernel of this family."""
+    """Estimated cycles of a kernel of this family with the numbers that `numbers_of` gives."""
     by_core = cycles_table().get(family, {})
     measured = CORES.get(core, "")
     cycles = by_core.get(measured) or by_core.get(STANDS_FOR.get(measured, ""))
@@ -79,9 +80,21 @@ def cycles_of(selected: Selected | CostedKernel) -> int:
     return PER_MAC * costed.macs if isinstance(costed, RowStream) else 0
 
 
+def reads_of(kernel: Kernel, array: ConstantArray) -> int:
+    """Number of times that a call reads the weights in `array`: one for the pixels that the kernel computes at a time.
+
+    Each weight of an array of floats takes four bytes, in packed words about one.
+    """
+    bytes_of_weight = 4 if array.dtype is DType.FLOAT32 else 1
+    pixels = cost_models()[kernel.cost.family].blocking.pixels if kernel.cost.family else 1
+    return ceil(kernel.macs * bytes_of_weight / max(1, len(array.data)) / pixels)
+
+
 def numbers_of(kernel: Kernel) -> Numbers:
-    """What terms count with: numbers beside the call's const struct, and the integers in it, which may say otherwise of
-    the same layer (a line for a column, say)."""
+    """Numbers that terms count with: those beside the call's const struct, and the integers in it.
+
+    The former may say otherwise of the same layer (a line for a column, say).
+    """
     assert kernel.params is not None
     numbers: dict[str, int] = {}
     for name, value in (*kernel.cost.numbers, *kernel.params.fields):

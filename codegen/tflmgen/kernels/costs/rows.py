@@ -9,7 +9,7 @@ from tflmgen.kernels.costs.term import Blocking, Numbers, Term, is_clamped
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CountedCall:
     """One call: its numbers, and what the kernel computes at a time."""
 
     n: Numbers
@@ -25,7 +25,7 @@ class Call:
         return False
 
 
-class Matrix(Call):
+class Matrix(CountedCall):
     """FULLY_CONNECTED: batches of rows times units."""
 
     @property
@@ -98,14 +98,25 @@ MATRIX_TERMS: dict[str, Term[Matrix]] = {
 }
 
 
-class Product(Call):
+class Product(CountedCall):
     """BATCH_MATMUL: batches of products of two matrices."""
 
     @property
+    def pairs(self) -> int:
+        """Pairs of matrices."""
+        return self.n["batches0"] * self.n["batches1"] * self.n["batches2"]
+
+    @property
     def groups(self) -> int:
-        """Blocks of columns of the right matrix, of each pair of matrices."""
-        pairs = self.n["batches0"] * self.n["batches1"] * self.n["batches2"]
-        return pairs * ceil(self.n["columns"] / self.by.channels)
+        """Blocks of columns of the right matrix, of each pair of matrices; of other sizes where they lie side by side
+        and the kernel does not bring them into order."""
+        size = self.by.channels if self.by_columns or self.n["panel"] else self.by.pixels
+        return self.pairs * ceil(self.n["columns"] / size)
+
+    @property
+    def panels(self) -> int:
+        """Parts of the right matrix for each of which all rows of the left one are brought into order."""
+        return self.pairs * ceil(self.n["columns"] / self.n["panel"])
 
     @property
     def by_columns(self) -> bool:
@@ -118,9 +129,14 @@ class Product(Call):
         return ceil(self.n["depth"] / self.by.values)
 
     @property
+    def rows(self) -> int:
+        """Blocks of rows of a left operand; one row alone is one."""
+        return ceil(self.n["rows"] / self.by.pixels)
+
+    @property
     def blocks(self) -> int:
-        """Rows of all left operands."""
-        return self.groups * self.n["rows"]
+        """Blocks of rows times blocks of columns."""
+        return self.groups * self.rows
 
 
 PRODUCT_TERMS: dict[str, Term[Product]] = {
@@ -131,13 +147,17 @@ PRODUCT_TERMS: dict[str, Term[Product]] = {
     "packed_step": Term(
         "steps of columns brought into order column by column", lambda p: p.groups * p.steps * p.by_columns
     ),
+    "row": Term("rows brought into order for each panel", lambda p: p.panels * p.rows),
+    "row_step": Term("steps of rows brought into order for each panel", lambda p: p.panels * p.rows * p.steps),
     "block": Term("rows times blocks of columns", lambda p: p.blocks),
     "step": Term("steps of rows times blocks of columns", lambda p: p.blocks * p.steps),
-    "copied_step": Term("steps of rows copied first", lambda p: p.blocks * p.steps * (p.n["depth"] % p.by.values > 0)),
+    "value_step": Term(
+        "steps of rows times blocks of columns that lie side by side", lambda p: p.blocks * p.steps * (not p.by_columns)
+    ),
 }
 
 
-class Elements(Call):
+class Elements(CountedCall):
     """ADD, MUL and tables, of one row, or of rows that a nest of loops goes through."""
 
     @property
@@ -212,7 +232,7 @@ ELEMENT_TERMS: dict[str, Term[Elements]] = {
 }
 
 
-class Filters(Call):
+class Filters(CountedCall):
     """SVDF: filters of the input, and of their results in time."""
 
     @property
@@ -245,7 +265,7 @@ SVDF_TERMS: dict[str, Term[Filters]] = {
 }
 
 
-class Sequence(Call):
+class LstmSequence(CountedCall):
     """LSTM over a sequence, without peepholes, normalisation and projection."""
 
     @property
@@ -269,7 +289,7 @@ class Sequence(Call):
         return self.times * ceil(self.n["cells"] / self.by.channels)
 
 
-LSTM_TERMS: dict[str, Term[Sequence]] = {
+LSTM_TERMS: dict[str, Term[LstmSequence]] = {
     "time": Term("time steps", lambda s: s.times),
     "value": Term("values of inputs and of the last outputs", lambda s: s.times * (s.n["inputs"] + s.outputs)),
     "cell": Term("cells", lambda s: s.times * s.n["cells"]),

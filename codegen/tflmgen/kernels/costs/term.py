@@ -1,4 +1,4 @@
-"""What a term of a cost model is, and the numbers of a call that terms count with."""
+"""Terms of a cost model, and the numbers of a call that they count with."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Work = TypeVar("Work")
 
 @dataclass(frozen=True, slots=True)
 class Blocking:
-    """What a kernel computes at a time: output pixels, output channels or units, and values of the input.
+    """Sizes of the block that a kernel computes at a time: output pixels, output channels or units, and input values.
 
     inlined  elements of the longest row that the kernel computes in place of a call
     """

@@ -1,4 +1,4 @@
-"""The terms of kernels that move a window over an image: convolutions, pools, and parts of them (window_parts.py)."""
+"""The terms of kernels that move a window over an image: convolutions, pools, and parts of them (windows.py)."""
 
 from __future__ import annotations
 

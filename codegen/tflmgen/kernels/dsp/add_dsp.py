@@ -27,14 +27,15 @@ _LEFT_SHIFT = 20
 """Bits by which TFLite scales the operands up before it adds them."""
 
 _FACTOR_STEPS = range(-12, 13)
-"""What is tried around the factors: TFLite's own roundings are no better than these."""
+"""Offsets that are tried around the factors: TFLite's own roundings are no better than these.
+
+They are tried in units of the factors, then of the sum. Where sums meet halves exactly, TFLite rounds these away from
+zero; so does a map that is steeper by more than what is lost where products are cut off.
+"""
 
 
 def add_dsp(request: Addition) -> Kernel | None:
-    """The kernel; None where no affine map is exact.
-
-    Where sums meet halves exactly there is none: TFLite rounds these away from zero, which no affine map does.
-    """
+    """The kernel; None where no affine map is exact."""
     return affine_kernel(request, "dsp", EXTRA)
 
 
@@ -45,7 +46,9 @@ def affine_kernel(request: Addition, variant: str, extra: int) -> Kernel | None:
     zeros = zero_point(first), zero_point(second), zero_point(output)
     results = reference([quantize_multiplier(f) for f in factors], zeros, sign)
     wanted = np.clip(results, -128, 127)
-    candidate = next((fit for shift in SHIFTS if (fit := _fit(factors, sign, shift, extra, wanted))), None)
+    tried = ((unit, shift) for unit in dict.fromkeys((1, 1 << extra)) for shift in SHIFTS)
+    fits = (_fit(factors, sign, shift, extra, wanted, unit) for unit, shift in tried)
+    candidate = next(filter(None, fits), None)
     if candidate is None:
         return None
     low, high = request.limits
@@ -88,13 +91,13 @@ def reference(pairs: Sequence[tuple[int, int]], zeros: tuple[int, int, int], sig
     return requantized(np.add.outer(first, sign * second), *pairs[2]) + zeros[2]
 
 
-def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers) -> _Affine | None:
+def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: Integers, unit: int) -> _Affine | None:
     scale = factors[2] * 2.0 ** (_LEFT_SHIFT + shift + extra)
     a, b = round(factors[0] * scale), round(sign * factors[1] * scale)
-    if max(abs(a), abs(b)) + _FACTOR_STEPS.stop >= INT32_END:
+    if max(abs(a), abs(b)) + _FACTOR_STEPS.stop * unit >= INT32_END:
         return None
     steps = sorted(((da, db) for da in _FACTOR_STEPS for db in _FACTOR_STEPS), key=lambda d: abs(d[0]) + abs(d[1]))
-    untried = np.add(steps, (a, b), dtype=np.int64)
+    untried = np.array(steps, dtype=np.int64) * unit + (a, b)
     watched: list[tuple[int, int]] = []
     while len(untried):
         solution = _solved(tuple(untried[0].tolist()), shift, extra, results)
@@ -108,7 +111,7 @@ def _fit(factors: Sequence[float], sign: int, shift: int, extra: int, results: I
 
 
 def _fitting(factors: Integers, shift: int, extra: int, results: Integers, cells: list[tuple[int, int]]) -> Integers:
-    """Those of the factors [n, 2] with which one additive constant gives the right results for all pairs in `cells`."""
+    """Factors, of [n, 2], with which one additive constant gives the right results for all pairs in `cells`."""
     first, second = np.array(cells).T
     sums = (factors[:, :1] * (first - 128) >> extra) + (factors[:, 1:] * (second - 128) >> extra)
     low, high = _bounds(results[first, second], sums, shift)

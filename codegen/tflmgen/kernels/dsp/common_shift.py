@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, Requantisation, Requantisations
+from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, DspRequantisations, Requantisation
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import INT32_END
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 
 SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")
 """The shift that kernels are compiled for: the one that fits most layers."""
@@ -32,15 +32,15 @@ _MAX_SHIFT = 20
 """Greatest shift of a channel whose multiplier is rounded to the common shift, which loses bits of it."""
 
 
-def with_common_shift(layer: Layer, requantisation: Requantisations) -> Requantisations | None:
-    """The same with one shift for all channels; None where there is none, or where sums need the sign fix."""
+def with_common_shift(layer: Int8Layer, requantisation: DspRequantisations) -> DspRequantisations | None:
+    """The requantisation with one shift for all channels; None where there is none, or sums need the sign fix."""
     if requantisation.signed:
         return None
     channels = _channels(layer, requantisation.channels)
     return None if channels is None else replace(requantisation, channels=channels, common_shift=True)
 
 
-def _channels(layer: Layer, requantisation: Sequence[Requantisation]) -> tuple[Requantisation, ...] | None:
+def _channels(layer: Int8Layer, requantisation: Sequence[Requantisation]) -> tuple[Requantisation, ...] | None:
     channels = list(requantisation)
     others = [number for number, channel in enumerate(requantisation) if channel.shift != SHIFT]
     for number in others:
@@ -88,7 +88,7 @@ def _searched(
 
 
 def _intervals(
-    layer: Layer, rows: NDArray[np.intp], reduced: Integers, bounds: tuple[Integers, Integers]
+    layer: Int8Layer, rows: NDArray[np.intp], reduced: Integers, bounds: tuple[Integers, Integers]
 ) -> tuple[Integers, Integers]:
     """The intervals of c for these channels: least and greatest value; empty where a channel reaches no output."""
     scales = layer.channels(rows).scales

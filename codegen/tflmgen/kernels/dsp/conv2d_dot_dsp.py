@@ -11,7 +11,7 @@ from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import is_computed_in_blocks
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantize
-from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import TwoRoundings
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
@@ -70,7 +70,7 @@ def conv2d_dot_dsp(request: Convolution) -> Kernel | None:
     return Kernel("tflmgen_conv2d_dot_dsp_s8", HEADER, operands, fields, input_overlaps, Cost(request.macs), "dsp")
 
 
-def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _stream(layer: Int8Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
     """Output channels, with what the assembly needs to requantise each."""
     words = np.ascontiguousarray(weights.astype(np.int8)).view("<u4")
     stream = np.zeros((len(words), words.shape[1] + 4), dtype=np.uint32)
@@ -81,14 +81,14 @@ def _stream(layer: Layer, weights: NDArray[np.int64]) -> NDArray[np.uint32]:
     return stream.reshape(-1)
 
 
-def _is_exact(layer: Layer) -> bool:
+def _is_exact(layer: Int8Layer) -> bool:
     """Whether sums are below 2^30, and scaled down, though not to nothing."""
     least, greatest = accumulators(layer)
     shifts = all(_MIN_SHIFT <= -shift <= _MAX_SHIFT for _, shift in layer.scales)
     return max(-int(least.min()), int(greatest.max())) < _SUM_LIMIT and shifts
 
 
-def _is_clamped(layer: Layer) -> bool:
+def _is_clamped(layer: Int8Layer) -> bool:
     """Whether outputs can leave the layer's range and not int8's."""
     ends = zip(layer.scales, *accumulators(layer), strict=True)
     outputs = [layer.zero_point + requantize(int(a), *scale) for scale, *both in ends for a in both]

@@ -29,7 +29,7 @@ from tflmgen.kernels.costs.term import Blocking
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.dsp_requantisation import (
-    Requantisations,
+    DspRequantisations,
     first_sums,
     pair_words,
     requantisations,
@@ -38,7 +38,7 @@ from tflmgen.kernels.dsp.dsp_requantisation import (
 )
 from tflmgen.kernels.dsp.padding_rows import PaddingRows
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.stream_words import pair_firsts
@@ -109,7 +109,7 @@ def _kernel(request: Convolution, pitch: int) -> Kernel | None:
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
-def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
+def _split(op: OperatorInstance, window: Window, layer: Int8Layer, special: bool, whole: Kernel) -> tuple[Kernel, ...]:
     """The kernel that computes windows in parts (conv2d_split_dsp.h), where it takes less scratch than `whole`."""
     channels = len(layer.weights)
     requantisation, words = _requantisations(layer, special), pair_words(layer.weights)
@@ -145,7 +145,7 @@ def _split(op: OperatorInstance, window: Window, layer: Layer, special: bool, wh
     return (Kernel(function, "conv2d_split_dsp.h", operands, fields, whole.overlaps, cost, "dsp"),)
 
 
-def _requantisations(layer: Layer, special: bool) -> Requantisations | None:
+def _requantisations(layer: Int8Layer, special: bool) -> DspRequantisations | None:
     """Requantisations with a shift common to all channels where one exists.
 
     Not for an odd number of channels: the last one needs a control word with its shift.
@@ -156,7 +156,7 @@ def _requantisations(layer: Layer, special: bool) -> Requantisations | None:
     return with_common_shift(layer, requantisation) or requantisation
 
 
-def _kind(requantisation: Requantisations) -> str:
+def _kind(requantisation: DspRequantisations) -> str:
     if requantisation.common_shift:
         return "_relu_uniform"
     return "" if requantisation.signed else "_relu"
@@ -170,7 +170,7 @@ def is_computed_in_blocks(request: Convolution) -> bool:
     return has_words and bool(requantisations(layer))
 
 
-def _row_lengths(layer: Layer, window: Window) -> tuple[int, ...]:
+def _row_lengths(layer: Int8Layer, window: Window) -> tuple[int, ...]:
     """Row pitches that kernels may have, in values of a window's row: filled up to whole words where that costs no
     steps, else the row's own length and, which takes more steps but less gathering, filled up to whole words.
     """
@@ -181,7 +181,7 @@ def _row_lengths(layer: Layer, window: Window) -> tuple[int, ...]:
     return (row, whole) if window.steps.dilation_width == 1 else (row,)
 
 
-def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
+def _with_pitch(layer: Int8Layer, window: Window, pitch: int) -> Int8Layer:
     """The layer with its weights in the order of conv2d_gather_dsp.h: each row of a window is filled up with zeros to
     `pitch` values; the whole words of all rows come first, the row tails behind them.
     """
@@ -195,7 +195,7 @@ def _with_pitch(layer: Layer, window: Window, pitch: int) -> Layer:
 
 
 def _edge_starts(
-    op: OperatorInstance, window: Window, layer: Layer, starts: NDArray[np.uint32], skipped: PaddingRows | None
+    op: OperatorInstance, window: Window, layer: Int8Layer, starts: NDArray[np.uint32], skipped: PaddingRows | None
 ) -> NDArray[np.uint32]:
     """Biases behind the records of the stream, for edge blocks (conv2d_dsp.h), or nothing if no rows are left out."""
     if skipped is None:
@@ -206,7 +206,7 @@ def _edge_starts(
 
 
 def channel_pairs(
-    words: NDArray[np.uint32], starts: NDArray[np.uint32], requantisation: Requantisations
+    words: NDArray[np.uint32], starts: NDArray[np.uint32], requantisation: DspRequantisations
 ) -> NDArray[np.uint32]:
     """Records of pairs of channels, see conv2d_steps_dsp.h, as one array. words: [channels, steps]; starts:
     [channels].

@@ -25,8 +25,8 @@ from tflmgen.ir import (
 from tflmgen.kernels.costs.cost_model import convolution_cost, transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.conv2d_dsp import BLOCK, STACK_WORDS, channel_pairs, read_pairs
-from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, first_sums, pair_words, requantisations
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.dsp.dsp_requantisation import DspRequantisations, first_sums, pair_words, requantisations
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.packed_readers import reading_phases, without_padding
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
@@ -51,20 +51,20 @@ def conv2d_groups_dsp(request: GroupedConvolution) -> list[Kernel]:
     return [kernel for kernel in kernels if kernel]
 
 
-def _joined(request: GroupedConvolution, count: int) -> Layer:
+def _joined(request: GroupedConvolution, count: int) -> Int8Layer:
     """Groups of `count` groups, with zeros for the channels of the others."""
     group = np.arange(len(request.layer.weights)) * request.groups // len(request.layer.weights)
     return _spread(request, request.group_inputs * count, group % count * request.group_inputs)
 
 
-def _widened(request: GroupedConvolution, width: int) -> Layer:
+def _widened(request: GroupedConvolution, width: int) -> Int8Layer:
     """Groups that see `width` channels, the first of which is theirs or comes before, with zeros for all others."""
     group = np.arange(len(request.layer.weights)) * request.groups // len(request.layer.weights)
     first = group * request.group_inputs
     return _spread(request, width, first - np.minimum(first, request.window.input[3] - width))
 
 
-def _spread(request: GroupedConvolution, width: int, firsts: NDArray[np.int64]) -> Layer:
+def _spread(request: GroupedConvolution, width: int, firsts: NDArray[np.int64]) -> Int8Layer:
     """The layer with `width` values of each tap, of which a channel's own begin at its place in `firsts`."""
     layer, own = request.layer, request.group_inputs
     rows = layer.weights.reshape(len(layer.weights), -1, own)
@@ -73,7 +73,7 @@ def _spread(request: GroupedConvolution, width: int, firsts: NDArray[np.int64]) 
     return replace(layer, weights=spread.reshape(len(rows), -1))
 
 
-def _groups(request: GroupedConvolution, layer: Layer, inputs: int, groups: int) -> Kernel | None:
+def _groups(request: GroupedConvolution, layer: Int8Layer, inputs: int, groups: int) -> Kernel | None:
     """The kernel of `groups` groups, each of which sees so many input channels."""
     # A column of pixels is a line of them, in which three are next to each other.
     op, window = request.op, request.window.line
@@ -103,7 +103,7 @@ def transpose_conv_dsp(request: TransposedConvolution) -> Kernel | None:
     return _kernel(2, "transpose_conv", fields, [part for _, part in phases], inputs, macs)
 
 
-def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own: int, macs: int) -> Kernel | None:
+def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Int8Layer], own: int, macs: int) -> Kernel | None:
     trials = [_stream(layer, requantisations(layer)) for layer in layers]
     known = [stream for stream in trials if stream is not None]
     if len(known) < len(layers):
@@ -120,7 +120,7 @@ def _kernel(source: int, name: str, fields: Fields, layers: Sequence[Layer], own
     )
 
 
-def _stream(layer: Layer, requantisation: Requantisations | None) -> tuple[NDArray[np.uint32], bool] | None:
+def _stream(layer: Int8Layer, requantisation: DspRequantisations | None) -> tuple[NDArray[np.uint32], bool] | None:
     """Channel pairs, a single channel paired with itself, and whether outputs need a clamp; None where not exact."""
     words = pair_words(layer.weights)
     if words is None or requantisation is None or not requantisation.fixable:

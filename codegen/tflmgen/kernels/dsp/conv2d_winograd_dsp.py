@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations
+from tflmgen.kernels.dsp.dsp_requantisation import DspRequantisations, requantisations
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
@@ -72,7 +72,7 @@ def conv2d_winograd_dsp(request: Convolution) -> Kernel | None:
     return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs, numbers=numbers), "winograd")
 
 
-def _stream(weights: Integers, requantisation: Requantisations) -> NDArray[np.uint32]:
+def _stream(weights: Integers, requantisation: DspRequantisations) -> NDArray[np.uint32]:
     """Channel pairs; an odd channel at the end is paired with the one before it. weights: [channels, 3, 3, inputs]."""
     channels, _, _, inputs = weights.shape
     positions = np.einsum("py,cyxi,qx->cpqi", FILTER, weights, FILTER).reshape(channels, POSITIONS, inputs // 4, 2, 2)

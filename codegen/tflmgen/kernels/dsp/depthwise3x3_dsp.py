@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import output_thresholds
 from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import params
@@ -117,7 +117,7 @@ class _Channels:
     clamped: bool
 
 
-def _channels(layer: Layer) -> _Channels | None:
+def _channels(layer: Int8Layer) -> _Channels | None:
     """The channels for the first shift that is exact for all of them."""
     relu = layer.low >= layer.zero_point
     bounds = list(zip(*(b.tolist() for b in accumulators(layer)), strict=True))
@@ -150,7 +150,7 @@ class ScaledChannel:
     shift: int
 
 
-def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
+def scaled_channel(layer: Int8Layer, channel: int, shift: int, least: int, greatest: int) -> ScaledChannel | None:
     """One channel, where (hi32(2^e a m) + addend) >> shift is exact for every accumulator a in the range.
 
     That is TFLite's requantisation where 2^e is 2 or more bits finer than its first rounding: shift = e - 1 + r.
@@ -184,12 +184,12 @@ def scaled_channel(layer: Layer, channel: int, shift: int, least: int, greatest:
     return ScaledChannel(layer.weights[channel].tolist(), exponent, start, factor, addend, shift)
 
 
-def _addend(layer: Layer, exponent: int, shift: int) -> int:
+def _addend(layer: Int8Layer, exponent: int, shift: int) -> int:
     return ((2 * layer.zero_point + 1) << (shift - 1)) + (1 << (exponent - 2))
 
 
 def _exact(
-    layer: Layer, channel: int, shift: int, right: int, least: int, greatest: int
+    layer: Int8Layer, channel: int, shift: int, right: int, least: int, greatest: int
 ) -> tuple[int, int, int] | None:
     """(e, start, multiplier) with the channel's own multiplier."""
     exponent = shift + 1 - right
@@ -198,8 +198,8 @@ def _exact(
     return exponent, int(layer.bias[channel]) << exponent, layer.scales[channel][0]
 
 
-def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int) -> tuple[int, int, int] | None:
-    """The same with a multiplier that lost bits, where some offset of the sum makes every threshold the right one.
+def _searched(layer: Int8Layer, channel: int, shift: int, least: int, greatest: int) -> tuple[int, int, int] | None:
+    """A channel's numbers with a multiplier that lost bits, where an offset of the sum makes all thresholds right.
 
     A threshold is the least accumulator of an output above the zero point. Each one bounds the offset from both sides:
     that accumulator must reach the output, the one before must not.
@@ -222,7 +222,7 @@ def _searched(layer: Layer, channel: int, shift: int, least: int, greatest: int)
     return None
 
 
-def _thresholds(layer: Layer, channel: int, least: int, greatest: int) -> tuple[Integers, Integers]:
+def _thresholds(layer: Int8Layer, channel: int, least: int, greatest: int) -> tuple[Integers, Integers]:
     """Every output above both the zero point and the least, and the least accumulator that gives it or more."""
     first, last = (requantize(a, *layer.scales[channel]) for a in (least, greatest))
     above = np.arange(max(0, first) + 1, min(127 - layer.zero_point, last) + 1, dtype=np.int64)

@@ -13,7 +13,7 @@ from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
 from tflmgen.kernels.dsp.depthwise3x3_dsp import ScaledChannel, scaled_channel
 from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, requantisations
-from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
 from tflmgen.kernels.numeric.weights import overlaps, params
@@ -23,7 +23,7 @@ from tflmgen.kernels.rules import input_type, zero_point
 
 HEADER = "depthwise_window_dsp.h"
 NINE = "depthwise_nine_dsp.h"
-"""Header of the kernel for nine taps, whole groups of channels and a common shift."""
+"""Header of the kernel for nine taps and a common shift."""
 
 SHIFTS = (9, 8, 10, 11, 12)
 """Shifts that are tried for a channel, the one that fits most first."""
@@ -51,14 +51,15 @@ def depthwise_window_dsp(request: DepthwiseConvolution | GroupedConvolution) -> 
         (("filters", filters), ("padding_value", zero_point(input_type(op, 0))), ("pairs", pairs)),
         layer.limit_fields(scaled.clamped),
     )
-    nine = request.target.optimize != "size" and taps == 9 and channels % GROUP == 0 and scaled.common_shift
+    nine = request.target.optimize != "size" and taps == 9 and scaled.common_shift
     nine = nine and filters == 1
     stream = ConstantArray.of("stream", _stream_of_nine(scaled) if nine else _streams(scaled, filters), DType.UINT32)
     scratch = Scratch(2 * pairs * POINTER_BYTES + channels)
     input_overlaps = overlaps(op.outputs[0], window.group_distance(GROUP)) if filters == 1 else ()
     family = "depthwise_nine_dsp" if nine else "depthwise_window_dsp"
+    suffix = "_filters" if filters > 1 else "_odd" if nine and channels % GROUP else ""
     return Kernel(
-        f"tflmgen_{family}{'_filters' if filters > 1 else ''}_s8",
+        f"tflmgen_{family}{suffix}_s8",
         NINE if nine else HEADER,
         (Input(0), stream, scratch, Output(0)),
         fields,
@@ -79,7 +80,7 @@ class _Channels:
     common_shift: bool = False
 
 
-def _channels(layer: Layer) -> _Channels | None:
+def _channels(layer: Int8Layer) -> _Channels | None:
     """All channels at the finest scale; at coarser ones, each its own, where sums are large and none is negative."""
     requantisation = requantisations(layer)
     # Of sums below zero, outputs that the zero point is to clamp need not be exact.
@@ -132,15 +133,15 @@ def _stream(layer: _Channels) -> NDArray[np.uint32]:
 
 def _stream_of_nine(layer: _Channels) -> NDArray[np.uint32]:
     """Four pairs of taps and the last one, see depthwise_nine_dsp.h."""
-    taps = np.array([np.array(channel.weights) << channel.exponent for channel in layer.channels], dtype="<i2")
-    pairs = np.ascontiguousarray(taps[:, :8]).view("<u4").reshape(-1, GROUP, 4)
-    last = np.ascontiguousarray(taps[:, 8]).view("<u4").reshape(-1, 2)
-    groups = []
-    for number, (words, two) in enumerate(zip(pairs, last, strict=True)):
-        group = layer.channels[GROUP * number : GROUP * (number + 1)]
+    count, groups = len(layer.channels), []
+    for first in (min(first, count - GROUP) for first in range(0, count, GROUP)):
+        group = layer.channels[first : first + GROUP]
+        taps = np.array([np.array(channel.weights) << channel.exponent for channel in group], dtype="<i2")
+        pairs = np.ascontiguousarray(taps[:, :8]).view("<u4").T.reshape(-1)
         starts = [channel.start % 2**32 for channel in group]
         scales = [channel.multiplier for channel in group] + [channel.addend % 2**32 for channel in group]
-        groups.append([*starts, *words.T.reshape(-1).tolist(), *two.tolist(), *scales])
+        last = np.ascontiguousarray(taps[:, 8]).view("<u4")
+        groups.append([*starts, *pairs.tolist(), *last.tolist(), *scales])
     return np.array(groups, dtype=np.uint32).reshape(-1)
 
 
@@ -194,7 +195,7 @@ KERNEL = KernelDeclaration(
         "depthwise_window_dsp": depthwise_cost(
             "depthwise dilated", "line border border_tap four_tap block step clamp", 1, 4, 2
         ),
-        "depthwise_nine_dsp": depthwise_cost("depthwise 3x3 fours", "line border row output clamp", 1, 4, 2),
+        "depthwise_nine_dsp": depthwise_cost("depthwise 3x3 fours", "line border row block clamp", 1, 4, 2),
     },
     (Cases("scaled_depthwise_window scaled_depthwise3x3 depthwise_filters"),),
     beside=(NINE,),

@@ -41,7 +41,7 @@ class PackedRows:
         return int(self.words.shape[1])
 
     def starts(self, biases: Iterable[int]) -> NDArray[np.uint32]:
-        """What the sums start with: 256 * bias, less what the pairs add to them for any input."""
+        """Starts of the sums: 256 * bias, less what the pairs add to them for any input."""
         starts = [wrap(256 * bias - 127 * int(even), 32) for bias, even in zip(biases, self.evens, strict=True)]
         return np.array(starts, dtype=np.int32).view(np.uint32)
 

@@ -1,4 +1,4 @@
-"""What the DSP kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
+"""Numbers of a layer's output channels for the DSP kernels, and whether their arithmetic is exact for it.
 
 The kernels' requantisation (firmware/kernels/dsp.h) computes (hi32(2^b a m) + addend) >> s for an accumulator a. With
 s = b - 1 + r and addend = 2^(b - 2) + 2^(b - 2 + r) + z 2^s that is TFLite's z + round(round(a m / 2^31) / 2^r), but
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize, wrap
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import wrapped
 
 SCALE_BITS = 8
@@ -40,7 +40,7 @@ class Requantisation:
 
 
 @dataclass(frozen=True, slots=True)
-class Requantisations:
+class DspRequantisations:
     """Requantisations of all channels of a layer.
 
     signed        negative accumulators need the sign fix
@@ -57,7 +57,7 @@ class Requantisations:
 
 
 @lru_cache(maxsize=4)
-def requantisations(layer: Layer, scale_bits: int = SCALE_BITS) -> Requantisations | None:
+def requantisations(layer: Int8Layer, scale_bits: int = SCALE_BITS) -> DspRequantisations | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
     channels: list[Requantisation] = []
     signed = clamped = rounds_once = False
@@ -82,7 +82,7 @@ def requantisations(layer: Layer, scale_bits: int = SCALE_BITS) -> Requantisatio
             rounds_once |= shift >= 0
             signed |= shift < 0 and layer.low < layer.zero_point
     fixable = not rounds_once or layer.low >= layer.zero_point
-    return None if signed and rounds_once else Requantisations(tuple(channels), signed, fixable, clamped)
+    return None if signed and rounds_once else DspRequantisations(tuple(channels), signed, fixable, clamped)
 
 
 def _constant(output: int) -> Requantisation:
@@ -131,8 +131,8 @@ def pair_words(weights: Integers) -> NDArray[np.uint32] | None:
     return words
 
 
-def first_sums(layer: Layer, requantisation: Requantisations) -> NDArray[np.uint32]:
-    """What the accumulators of shifted pairs start with: 256 * bias + offset, less the constant term of the pairs."""
+def first_sums(layer: Int8Layer, requantisation: DspRequantisations) -> NDArray[np.uint32]:
+    """Starts of the accumulators of shifted pairs: 256 * bias + offset, less the constant term of the pairs."""
     even = layer.weights[:, 0::2].sum(axis=1)
     channels = zip(requantisation.channels, even, strict=True)
     starts = [256 * channel.bias + channel.offset - 127 * int(e) for channel, e in channels]

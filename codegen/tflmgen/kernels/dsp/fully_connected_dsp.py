@@ -9,7 +9,12 @@ from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Packed
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, STACK_STEPS, PackedRows, groups_of, pack_rows
-from tflmgen.kernels.dsp.dsp_requantisation import Requantisations, requantisations, starts_of_pairs, weights_of_pairs
+from tflmgen.kernels.dsp.dsp_requantisation import (
+    DspRequantisations,
+    requantisations,
+    starts_of_pairs,
+    weights_of_pairs,
+)
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
@@ -61,13 +66,13 @@ def _of_few_pixels(request: Convolution) -> Kernel | None:
     return fully_connected_dsp(product) if product and product.batches <= FEW_PIXELS else None
 
 
-def _common_scale(requantisation: Requantisations) -> tuple[int, int, int] | None:
+def _common_scale(requantisation: DspRequantisations) -> tuple[int, int, int] | None:
     """Multiplier, addend and shift where all units have the same, and are enough."""
     scales = {(channel.multiplier, channel.addend, channel.shift) for channel in requantisation.channels}
     return scales.pop() if len(scales) == 1 and len(requantisation.channels) >= FEWEST_COMMON else None
 
 
-def _stream(packed: PackedRows, requantisation: Requantisations, scales: bool) -> NDArray[np.uint32]:
+def _stream(packed: PackedRows, requantisation: DspRequantisations, scales: bool) -> NDArray[np.uint32]:
     """Groups of four units, with their scales or without; units that the last one lacks are zeros."""
     groups = groups_of(packed, packed.starts(channel.bias for channel in requantisation.channels))
     if not scales:

@@ -9,9 +9,8 @@ from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantized
-from tflmgen.kernels.numeric.int8_products import all_products
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operators.mul_kernels import mul_kernel
+from tflmgen.kernels.operators.mul_kernels import all_products, mul_kernel
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import zero_point
 

@@ -46,7 +46,7 @@ class PaddingRows:
         return outside
 
     def starts(self, weights: Integers, starts: NDArray[np.uint32], padding: int) -> NDArray[np.uint32]:
-        """What sums begin with where rows are left out: [above + below, channels]; one row above first.
+        """Starts of sums where rows are left out: [above + below, channels]; one row above first.
 
         weights: [channels, rows, values]. starts: what they begin with where none is, [channels]. padding: the value of
         the padding.

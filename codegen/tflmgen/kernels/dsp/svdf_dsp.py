@@ -14,7 +14,7 @@ from tflmgen.kernels.requests import Svdf
 from tflmgen.kernels.rules import input_type, static_shape, zero_point
 
 MAX_SVDF_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
-"""So that the newest activations of a group of units fit the stack."""
+"""Largest rank for which the newest activations of a group of units fit the stack."""
 
 
 def svdf_dsp(request: Svdf) -> Kernel | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.numeric.fixed_point import requantize
+from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import Activation, quantize_multiplier
 from tflmgen.kernels.rules import QUANTIZED, input_type, scale, zero_point
 
@@ -29,7 +29,7 @@ def result(op: OperatorInstance, array: Any) -> list[Array]:
 
 
 def of_constants(fold: Fold) -> Fold:
-    """The same, where every input is constant."""
+    """The fold where every input is constant; None elsewhere."""
     return lambda op: fold(op) if op.inputs and all(array is not None for array in op.constants) else None
 
 
@@ -113,7 +113,7 @@ def quantize(op: OperatorInstance) -> list[Array] | None:
     else:
         multiplier, shift = quantize_multiplier(scale(source) / scale(target))
         centred = operands(op)[0].astype(np.int64) - zero_point(source)
-        rounded = np.array([requantize(int(v), multiplier, shift) for v in np.ravel(centred)], np.int64)
+        rounded = requantized(centred, multiplier, shift)
     return result(op, np.clip(rounded + zero_point(target), least, greatest))
 
 

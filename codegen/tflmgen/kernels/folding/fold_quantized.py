@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tflmgen.ir import DType, OperatorInstance
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants
+from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
 from tflmgen.kernels.rules import input_type, zero_point
 
@@ -18,16 +19,6 @@ Integers = NDArray[np.int64]
 def requantized_by_factor(values: Integers, factor: float) -> Integers:
     """Every value times `factor`, rounded as tflmgen_requantize does it."""
     return requantized(values, *quantize_multiplier(factor))
-
-
-def requantized(values: Integers, multiplier: int | Integers, shift: int | Integers) -> Integers:
-    """fixed_point.requantize of arrays; each value may have a multiplier and a shift of its own."""
-    shifted = (values << np.maximum(shift, 0)).astype(np.uint32).view(np.int32).astype(np.int64)
-    high = np.minimum((shifted * multiplier + (1 << 30)) >> 31, 2**31 - 1)
-    right = np.maximum(np.negative(shift), 0)
-    magnitude = (np.abs(high) + ((1 << right) >> 1)) >> right
-    rounded: Integers = np.where(high < 0, -magnitude, magnitude)
-    return rounded
 
 
 def centred(op: OperatorInstance, index: int) -> Integers:

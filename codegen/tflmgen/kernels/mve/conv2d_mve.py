@@ -23,7 +23,7 @@ from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words, pair_firsts
@@ -106,7 +106,7 @@ def table_of(window: Window, channels: int) -> NDArray[np.uint32] | None:
     return table.reshape(-1).view("<u4")
 
 
-def pair_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+def pair_stream(packed: NDArray[np.uint32], layer: Int8Layer) -> NDArray[np.uint32]:
     """Records of pairs of channels, see conv2d_block_mve.h. packed: weights [channels, chunks, 4 words]."""
     channels, chunks, _ = packed.shape
     firsts = pair_firsts(channels)

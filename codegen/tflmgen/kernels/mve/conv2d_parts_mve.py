@@ -30,7 +30,7 @@ from tflmgen.kernels.mve.conv2d_mve import (
     table_of,
 )
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.packed_readers import reading_phases
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
 from tflmgen.kernels.numeric.weights import params
@@ -100,7 +100,7 @@ def _kernel(
     source: int,
     name: str,
     fields: Fields,
-    outputs: tuple[Layer, bool],
+    outputs: tuple[Int8Layer, bool],
     words: list[Words],
     chunks: int,
     macs: int,

@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.stream_words import as_words
@@ -106,7 +106,7 @@ def distance(window: Window, lines: int, pixels: int, filters: int = 1) -> int:
 
 
 def distance_of_pixels(window: Window, lines: int) -> int:
-    """The same for distances that are whole pixels, where a tile is a whole line.
+    """Distance in whole pixels, where a tile is a whole line.
 
     An output then lies over a value of the same channel, which is read with the others of that channel, and not again
     but for the next lines.
@@ -139,7 +139,7 @@ def _tiles(width: int, widest: int) -> Iterator[tuple[int, int]]:
         x += count
 
 
-def _stream(layer: Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uint32]:
+def _stream(layer: Int8Layer, taps: tuple[int, int], padding: int) -> NDArray[np.uint32]:
     channels = len(layer.weights)
     stream = np.zeros((channels, 5), dtype=np.uint32)
     columns = np.zeros((channels, _SIDE, 4), dtype=np.int8)

@@ -13,7 +13,7 @@ from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.depthwise_patch_mve import CHANNELS, distance, distance_of_pixels, without_border
 from tflmgen.kernels.mve.mve_requantisation import fit
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words
@@ -71,7 +71,7 @@ def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
     return depthwise_quads_mve(request) if request.group_inputs == 1 else None
 
 
-def _stream(layer: Layer, window: Window, loads: int, padding: int) -> NDArray[np.uint32]:
+def _stream(layer: Int8Layer, window: Window, loads: int, padding: int) -> NDArray[np.uint32]:
     channels = len(layer.weights)
     height, width = window.taps
     quads = -(-height // 4)

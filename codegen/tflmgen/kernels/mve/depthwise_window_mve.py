@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.stream_words import as_words
@@ -34,9 +34,9 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
     variant = fit(layer)
     if variant is None or not variant.fixable or layer.weights.min() < -127:
         return None
-    whole = channels == outputs and channels % GROUP == 0
+    whole = channels == outputs >= GROUP
     three = whole and window.taps == (3, 3) and (window.steps.dilation_height, window.steps.dilation_width) == (1, 1)
-    stream = ConstantArray.of("stream", _stream(layer), DType.UINT32)
+    stream = ConstantArray.of("stream", _stream(layer, _group_starts(outputs, whole)), DType.UINT32)
     function = "tflmgen_depthwise_window_mve_s8"
 
     def kernel(by_twos: bool) -> Kernel:
@@ -53,7 +53,9 @@ def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> 
         table = 0 if whole else 2 * GROUP * -(-outputs // GROUP)
         scratch = Scratch(taps * POINTER_BYTES + table + pixels * channels)
         if channels == outputs:
-            distance = window.group_distance(GROUP) + (channels if by_twos and channels > GROUP else 0)
+            # The last group reads again what it has in common with the one before.
+            again = -channels % GROUP if whole else 0
+            distance = window.group_distance(GROUP) + again + (channels if by_twos and channels > GROUP else 0)
         else:
             distance = window.overlap_distance(outputs)
         operands = (Input(0), stream, scratch, Output(0))
@@ -69,15 +71,20 @@ def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
     return depthwise_window_mve(request) if request.group_inputs == 1 else None
 
 
-def _stream(layer: Layer) -> NDArray[np.uint32]:
+def _group_starts(outputs: int, whole: bool) -> list[int]:
+    """The first output channel of each group. whole: the last one has eight, some of them once more."""
+    return [min(start, outputs - GROUP) if whole else start for start in range(0, outputs, GROUP)]
+
+
+def _stream(layer: Int8Layer, starts: list[int]) -> NDArray[np.uint32]:
     """Groups of eight output channels; those that the last one lacks are zeros."""
     channels, taps = layer.weights.shape
     missing = ((0, -channels % GROUP), (0, 0))
     weights = np.pad(layer.weights.astype(np.int8), missing)
     factors = np.pad(np.column_stack([as_words(layer.bias), as_words(np.array(layer.scales, dtype=np.int64))]), missing)
-    stream = np.zeros((len(weights) // GROUP, 2 * taps + 24), dtype=np.uint32)
-    for number, row in enumerate(stream):
-        group = slice(GROUP * number, GROUP * (number + 1))
+    stream = np.zeros((len(starts), 2 * taps + 24), dtype=np.uint32)
+    for start, row in zip(starts, stream, strict=True):
+        group = slice(start, start + GROUP)
         row[: 2 * taps] = np.ascontiguousarray(weights[group].T).reshape(-1).view("<u4")
         # [4, 2 neighbours, 3 factors] -> even channels' biases, multipliers, shifts; then the odd ones'.
         row[2 * taps :] = factors[group].reshape(4, 2, 3).transpose(1, 2, 0).reshape(-1)
@@ -85,13 +92,21 @@ def _stream(layer: Layer) -> NDArray[np.uint32]:
 
 
 def _read(call: PackedCall) -> list[UnpackedPart]:
-    """Groups of eight channels: eight weights of each tap, and what even channels, then odd ones, are scaled by."""
+    """Groups of eight channels: eight weights of each tap, and what even channels, then odd ones, are scaled by. Of one
+    filter per channel the last group has eight, too, those before the last ones once more."""
     taps, channels = call.taps[0] * call.taps[1], call.channels
     stream = records(call.words(), [("weights", "i1", (taps, 8)), ("scales", "<i4", (2, 3, 4))], -(-channels // 8))
     weights = stream["weights"].transpose(0, 2, 1).reshape(-1, taps).astype(np.int64)
     if weights.min() == -128:
         raise ValueError("a weight is -128")
     constants = stream["scales"].transpose(0, 3, 1, 2).reshape(-1, 3).astype(np.int64)
+    again = -channels % 8
+    if call.number("filters") == 1 and channels > 8 and again:
+        last = slice(len(weights) - 8, len(weights) - 8 + again)
+        for rows in (weights, constants):
+            if (rows[last] != rows[last.start - again : last.start]).any():
+                raise ValueError("channels that two groups have differ")
+        weights, constants = (np.delete(rows, last, axis=0) for rows in (weights, constants))
     if weights[channels:].any() or constants[channels:].any():
         raise ValueError("channels that the last group lacks are not zero")
     outputs = Rounding(*constants[:channels].T, zero_point=call.number("output_zero_point"), signed=True).outputs

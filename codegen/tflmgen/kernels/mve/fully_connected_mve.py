@@ -12,7 +12,7 @@ from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
@@ -63,7 +63,7 @@ def _kernel(request: MatrixProduct, singles: int) -> Kernel | None:
     return Kernel("tflmgen_fully_connected_mve_s8", HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
 
-def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
+def unit_stream(packed: NDArray[np.uint32], layer: Int8Layer) -> NDArray[np.uint32]:
     """Groups of eight units of weights [units, chunks, 4 words]."""
     units, chunks, _ = packed.shape
     groups = -(-units // GROUP)
@@ -82,7 +82,7 @@ def unit_stream(packed: NDArray[np.uint32], layer: Layer) -> NDArray[np.uint32]:
     return np.concatenate(parts, axis=1).reshape(-1)
 
 
-def _factors(layer: Layer) -> NDArray[np.uint32]:
+def _factors(layer: Int8Layer) -> NDArray[np.uint32]:
     """Bias, multiplier and shift of each unit, [units, 3]."""
     scales = np.array(layer.scales, dtype=np.int64).reshape(-1, 2)
     return np.column_stack([as_words(layer.bias), as_words(scales)])

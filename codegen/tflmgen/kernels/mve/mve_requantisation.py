@@ -1,4 +1,4 @@
-"""What the MVE kernels need to know of a layer's output channels, and whether their arithmetic is exact for it.
+"""Numbers of a layer's output channels for the MVE kernels, and whether their arithmetic is exact for it.
 
 VQRDMULH and VRSHL are TFLite's two roundings (firmware/kernels/mve.h), for multipliers that are at most 1 and sums that
 fit 32 bits.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.fixed_point import INT32_END, requantize
-from tflmgen.kernels.numeric.int8_layer import Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, accumulators
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Fit:
     clamped: bool
 
 
-def fit(layer: Layer) -> Fit | None:
+def fit(layer: Int8Layer) -> Fit | None:
     """The kernels' variant that computes a layer exactly, or None if none does."""
     signed = clamped = unshifted = False
     for (multiplier, shift), least, greatest in zip(

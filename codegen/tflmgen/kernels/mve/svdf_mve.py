@@ -14,7 +14,7 @@ from tflmgen.kernels.operators.svdf_numbers import biases_are_known, biases_of, 
 from tflmgen.kernels.requests import Svdf
 
 MAX_SVDF_RANK = header_constant("svdf_mve.h", "TFLMGEN_SVDF_MVE_FILTERS") // GROUP
-"""So that the sums of a group of units fit the stack."""
+"""Largest rank for which the sums of a group of units fit the stack."""
 
 
 def svdf_mve(request: Svdf) -> Kernel | None:

@@ -66,11 +66,9 @@ def requantize(value: int, multiplier: int, shift: int) -> int:
 
 
 def requantized(values: _Integers, multiplier: int | _Integers, shift: int | _Integers) -> _Integers:
-    """requantize() of an array whose values neither a shift to the left nor the first rounding takes out of 32 bits.
-
-    Arrays of multipliers and shifts broadcast.
-    """
-    high = ((values << np.maximum(shift, 0)) * multiplier + (1 << 30)) >> 31
+    """requantize() of each value of an array; arrays of multipliers and shifts broadcast."""
+    shifted = np.asarray(values << np.maximum(shift, 0)).astype(np.uint32).view(np.int32).astype(np.int64)
+    high = np.minimum((shifted * multiplier + (1 << 30)) >> 31, INT32_END - 1)
     right = np.maximum(np.negative(shift), 0)
     half = (1 << right) >> 1
     rounded: _Integers = np.where(high >= 0, (high + half) >> right, -((half - high) >> right))

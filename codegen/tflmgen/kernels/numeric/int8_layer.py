@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layer:
+class Int8Layer:
     """Constants of an int8 layer, one row per output channel.
 
     weights [channels, terms]; bias [channels], the input's zero point folded in, before it wraps; (multiplier, shift)
@@ -36,7 +36,7 @@ class Layer:
         low, high = (self.low, self.high) if clamped else (-128, 127)
         return ("output_min", low), ("output_max", high)
 
-    def channels(self, rows: NDArray[np.intp]) -> Layer:
+    def channels(self, rows: NDArray[np.intp]) -> Int8Layer:
         """The layer of these channels only."""
         return replace(
             self, weights=self.weights[rows], bias=self.bias[rows], scales=tuple(self.scales[row] for row in rows)
@@ -45,7 +45,7 @@ class Layer:
 
 def layer_of(
     op: OperatorInstance, weights: Integers, scales: Sequence[tuple[int, int]], activation: Activation
-) -> Layer | None:
+) -> Int8Layer | None:
     """The layer of an operator [input, filter, bias]; None where the bias is not constant.
 
     weights: the constant filter [channels, terms].
@@ -59,10 +59,10 @@ def layer_of(
     output = op.outputs[0]
     assert output.quantization is not None
     low, high = activation_range(activation, output.dtype, output.quantization)
-    return Layer(weights, folded, tuple(scales), zero_point(output), low, high)
+    return Int8Layer(weights, folded, tuple(scales), zero_point(output), low, high)
 
 
-def accumulators(layer: Layer) -> tuple[Integers, Integers]:
+def accumulators(layer: Int8Layer) -> tuple[Integers, Integers]:
     """Least and greatest accumulator of each channel, over every input."""
     positive, negative = np.maximum(layer.weights, 0).sum(axis=1), np.minimum(layer.weights, 0).sum(axis=1)
     return layer.bias + 127 * negative - 128 * positive, layer.bias + 127 * positive - 128 * negative

@@ -130,7 +130,7 @@ class Halves:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Bounded:
+class BoundedSums:
     """Thumb (thumb.h), linear within a range of sums: with d = b - sum the output is
     (2^31 - (f h >> 10) - (d h + (d l >> 12))) >> 24 for 0 <= d <= r, 127 for d < 0, and -128 for d > r.
 

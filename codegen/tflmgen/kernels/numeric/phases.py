@@ -10,12 +10,12 @@ from typing import TypeVar
 import numpy as np
 
 from tflmgen.ir import OperatorInstance
-from tflmgen.kernels.numeric.int8_layer import Layer
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.rules import input_type
 
-AnyLayer = TypeVar("AnyLayer", Layer, Int16Layer)
+AnyLayer = TypeVar("AnyLayer", Int8Layer, Int16Layer)
 
 
 def transposed_fields(op: OperatorInstance, window: Window) -> Fields:

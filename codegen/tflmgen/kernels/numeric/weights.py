@@ -291,6 +291,12 @@ TYPE_RULES = (
 )
 
 
+ZERO_POINT_RULE = Rule(
+    "an int8 input, and one zero point for all channels, with a filter whose zero point is not 0",
+    lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
+)
+
+
 def _filter_is_quantized(op: OperatorInstance, symmetric: bool, by_blocks: bool) -> bool:
     if by_blocks and is_by_blocks(op):
         return True

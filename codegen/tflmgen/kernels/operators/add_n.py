@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Target, View
 from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.rules import (
     COMMON,
@@ -59,7 +59,7 @@ RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "ADD_N",
         no_attributes,
         (1, -1),

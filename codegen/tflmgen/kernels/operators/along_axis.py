@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Quantization, Target
 from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.strides import Ints, normalize_axis
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.operators.row_wise import not_last_axis, not_named_axis
@@ -23,6 +23,7 @@ from tflmgen.kernels.rules import (
     QUANTIZED_PER_TENSOR,
     axis_rule,
     constant,
+    fixed_int8,
     input_is,
     input_shape,
     input_type,
@@ -30,10 +31,9 @@ from tflmgen.kernels.rules import (
     one_type,
     output_is,
     same_quantization,
-    scale,
     zero_point,
 )
-from tflmgen.kernels.traits import BY_AXIS, Traits
+from tflmgen.kernels.traits import BY_AXIS, Roles, Traits
 
 HEADER = "along_axis.h"
 ORDERED = (DType.FLOAT32, DType.INT8, DType.UINT8, DType.INT16, DType.INT32)
@@ -239,6 +239,9 @@ ONE_HOT_RULES = (
     axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op)) + 1, "its output"),
 )
 
+UNIT_RESULT = Quantization((1 / 128,), (0,))
+"""Quantisation of the int8 elements of vectors of length 1."""
+
 NORMALIZATION_RULES = (
     *COMMON,
     one_type(DType.FLOAT32, DType.INT8),
@@ -247,13 +250,7 @@ NORMALIZATION_RULES = (
         "an input with a last dimension of less than 2^15",
         lambda op: len(input_shape(op)) >= 1 and input_shape(op)[-1] < 2**15,
     ),
-    Rule(
-        "scale 1/128 and zero point 0 for an int8 output",
-        lambda op: (
-            op.outputs[0].dtype is not DType.INT8
-            or (scale(op.outputs[0]) == 1 / 128 and zero_point(op.outputs[0]) == 0)
-        ),
-    ),
+    fixed_int8(UNIT_RESULT),
 )
 
 
@@ -279,7 +276,7 @@ def _on_or_off(op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 OPERATORS = (
     *(
-        Operator(
+        OperatorSpec(
             name.upper(),
             no_attributes,
             (2, 2),
@@ -292,7 +289,7 @@ OPERATORS = (
         )
         for name, worst in (("arg_max", -math.inf), ("arg_min", math.inf))
     ),
-    Operator(
+    OperatorSpec(
         "CUMSUM",
         _parse_cumsum,
         (2, 2),
@@ -302,10 +299,17 @@ OPERATORS = (
         _cumsum,
         traits=Traits(row_wise=_is_cumulated_forwards, neutral=0),
     ),
-    Operator(
-        "TOPK_V2", no_attributes, (2, 2), 2, TOP_K_RULES, _top_shapes, _top_k, traits=Traits(row_wise=not_last_axis)
+    OperatorSpec(
+        "TOPK_V2",
+        no_attributes,
+        (2, 2),
+        2,
+        TOP_K_RULES,
+        _top_shapes,
+        _top_k,
+        traits=Traits(row_wise=not_last_axis, roles=Roles(shapes=(1,))),
     ),
-    Operator(
+    OperatorSpec(
         "ONE_HOT",
         _parse_one_hot,
         (4, 4),
@@ -316,7 +320,7 @@ OPERATORS = (
         value_range=_on_or_off,
         traits=replace(BY_AXIS, ignores_scales=True),
     ),
-    Operator(
+    OperatorSpec(
         "L2_NORMALIZATION",
         _parse_normalization,
         (1, 1),
@@ -324,6 +328,7 @@ OPERATORS = (
         NORMALIZATION_RULES,
         lambda op: (input_shape(op),),
         _normalization,
+        fixed={DType.INT8: UNIT_RESULT},
         traits=Traits(row_wise=not_last_axis, along_last=True, neutral=0),
     ),
 )

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import Cost, DType, Kernel, KernelChoice, OperatorInstance, Target
-from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.folding.fold_elements import Array, Fold, arithmetic, clamp_bounds
@@ -22,7 +21,7 @@ from tflmgen.kernels.numeric.quantize_math import (
     quantize_multiplier,
 )
 from tflmgen.kernels.numeric.real_functions import of_elements
-from tflmgen.kernels.operator import Operator, Options, Rule
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
@@ -261,9 +260,9 @@ def _row(
     function: Callable[[Array, Array], Array],
     fits: Callable[[OperatorInstance, Interval, Interval], bool],
     traits: Traits,
-) -> Operator:
+) -> OperatorSpec:
     fold = quantized(on_quantized, arithmetic(function))
-    return Operator(
+    return OperatorSpec(
         name.upper(),
         parse,
         (2, 2),
@@ -298,7 +297,7 @@ OPERATORS = (
         _product,
         np.multiply,
         _product_fits,
-        replace(COMMUTATIVE, neutral=1, monotone_from=0),
+        replace(COMMUTATIVE, multiplies=1, neutral=1, monotone_from=0),
     ),
 )
 

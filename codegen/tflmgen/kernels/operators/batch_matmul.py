@@ -26,12 +26,13 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels
+from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
+from tflmgen.kernels.numeric.turned_product import turned
 from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import BatchProduct
 from tflmgen.kernels.rules import (
@@ -52,6 +53,8 @@ HEADER = "batch_matmul.h"
 MAX_DEPTH_S8 = (2**31 - 1) // 255**2
 """Products of two int8 values less their zero points that 32 bits hold."""
 
+FLOAT_COLUMNS = header_constant("rows_f32.h", "TFLMGEN_ROWS_F32")
+"""Columns of float32 that are computed at a time."""
 
 Axes = tuple[int, ...]
 
@@ -181,8 +184,7 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         ("output_column_stride", product.column_stride),
     )
     if output.dtype is DType.FLOAT32:
-        params = Params("tflmgen_batch_matmul_f32", fields)
-        return Kernel("tflmgen_batch_matmul_f32", HEADER, (Input(0), Input(1), Output(0)), params, cost=Cost(macs))
+        return _float_kernel(fields, macs)
     pairs = [quantize_multiplier(factor) for factor in real_multipliers(op)]
     requantize: tuple[tuple[str, ParamValue], ...] = (("multiplier", pairs[0][0]), ("shift", pairs[0][1]))
     if output.dtype is DType.INT8:
@@ -201,6 +203,20 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params(struct, fields), cost=Cost(macs))
     operands = (Input(0), Input(1), *channel_operands(pairs), Output(0))
     return Kernel(f"{function}_per_column", HEADER, operands, Params(struct, fields), cost=Cost(macs))
+
+
+def _float_kernel(fields: tuple[tuple[str, ParamValue], ...], macs: int) -> Kernel:
+    """With the rows and columns that batch_matmul_f32.h is faster with: rows of one piece, by at least four columns
+    whose products lie side by side."""
+    operands, params = (Input(0), Input(1), Output(0)), Params("tflmgen_batch_matmul_f32", fields)
+    product = Kernel("tflmgen_batch_matmul_f32", "batch_matmul_f32.h", operands, params, cost=Cost(macs))
+
+    def lacks(kernel: Kernel) -> tuple[bool, bool, bool]:
+        assert kernel.params is not None
+        n = {name: value for name, value in kernel.params.fields if isinstance(value, int)}
+        return n["left_depth_stride"] != 1, n["columns"] < FLOAT_COLUMNS, n["output_column_stride"] != 1
+
+    return min((product, turned(product)), key=lacks)
 
 
 def _hybrid_kernel(
@@ -294,4 +310,8 @@ RULES = (
     has_inferred_shape(infer, "inputs"),
 )
 
-OPERATORS = (Operator("BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=replace(BY_AXIS, neutral=0)),)
+OPERATORS = (
+    OperatorSpec(
+        "BATCH_MATMUL", parse, (2, 2), 1, RULES, infer, kernel, traits=replace(BY_AXIS, neutral=0, products=True)
+    ),
+)

@@ -1,4 +1,4 @@
-"""What operators that combine two tensors element by element share: broadcasting, in-place use, the kernel's params.
+"""Operators that combine two tensors element by element: broadcasting, in-place use, the kernel's params.
 
 Their kernels are made by TFLMGEN_DEFINE_BINARY in firmware/kernels/nest.h.
 """
@@ -23,7 +23,7 @@ SUFFIX = {
     DType.INT64: "s64",
     DType.BOOL: "b8",
 }
-"""How kernels' names tell the element type."""
+"""Element type -> suffix of kernels' names."""
 
 Fields = tuple[tuple[str, ParamValue], ...]
 

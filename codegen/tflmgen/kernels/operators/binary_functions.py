@@ -10,7 +10,7 @@ from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Fold, any_elements, plain
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, of_elements
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import (
     BROADCASTS,
     SUFFIX,
@@ -107,8 +107,8 @@ def _plain(
     fold: Fold | None = None,
     value_range: Transfer | None = None,
     traits: Traits = ELEMENTWISE,
-) -> Operator:
-    return Operator(
+) -> OperatorSpec:
+    return OperatorSpec(
         name.upper(),
         no_attributes,
         (2, 2),
@@ -162,7 +162,7 @@ EXTREME = replace(
     by_rows=True,
     channelwise=True,
     commutative=True,
-    idempotent=True,
+    same_if_equal=(0, 1),
 )
 
 OPERATORS = (
@@ -188,7 +188,7 @@ OPERATORS = (
     _plain("pow", one_type(DType.FLOAT32, DType.INT32), real=of_elements(np.power)),
     _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
     _plain("right_shift", one_type(*SHIFTED)),
-    Operator(
+    OperatorSpec(
         "SQUARED_DIFFERENCE",
         no_attributes,
         (2, 2),
@@ -200,7 +200,7 @@ OPERATORS = (
         fold=plain(lambda a, b: (a - b) * (a - b)),
         traits=ELEMENTWISE,
     ),
-    Operator(
+    OperatorSpec(
         "PRELU",
         no_attributes,
         (2, 2),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
 
@@ -56,4 +56,4 @@ RULES = (
     Rule("constant shapes that broadcast together", _agree),
 )
 
-OPERATORS = (Operator("BROADCAST_ARGS", no_attributes, (2, 2), 1, RULES, _infer, _kernel, _fold),)
+OPERATORS = (OperatorSpec("BROADCAST_ARGS", no_attributes, (2, 2), 1, RULES, _infer, _kernel, _fold),)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.folding.fold_elements import cast
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
@@ -51,7 +51,7 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "CAST",
         no_attributes,
         (1, 1),

@@ -22,7 +22,7 @@ HEADER = "circular_buffer.h"
 
 @dataclass(frozen=True, slots=True)
 class CircularBufferAttributes:
-    """How many invocations there are from one valid window to the next."""
+    """Options of CIRCULAR_BUFFER. cycles: invocations from one valid window to the next."""
 
     cycles: int
 

@@ -12,7 +12,7 @@ from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, growing
@@ -21,7 +21,7 @@ from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective
 
 HEADER = "comparison.h"
 GREATEST_SCALE = 64.0
-"""So that a quantised element times 256, requantised, fits 32 bits."""
+"""Largest scale at which a quantised element times 256, requantised, fits 32 bits."""
 
 
 def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
@@ -78,7 +78,7 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
 
 LOGICAL_RULES = (*BROADCASTS, SAME_INPUTS, input_is(0, "input", DType.BOOL), output_is(DType.BOOL))
 
-LOGICAL = replace(ELEMENTWISE, commutative=True, idempotent=True)
+LOGICAL = replace(ELEMENTWISE, commutative=True, same_if_equal=(0, 1))
 
 
 def _scaled_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interval] | None:
@@ -120,9 +120,9 @@ def _value_range(comparison: Comparison) -> Transfer:
     return ranges
 
 
-def _comparison(comparison: Comparison, function: Callable[[Any, Any], Any], *types: DType) -> Operator:
-    return Operator(
-        comparison.name,
+def _comparison(comparison: Comparison, function: Callable[[Any, Any], Any], *types: DType) -> OperatorSpec:
+    return OperatorSpec(
+        comparison.operator,
         no_attributes,
         (2, 2),
         1,
@@ -137,9 +137,9 @@ def _comparison(comparison: Comparison, function: Callable[[Any, Any], Any], *ty
 
 def _logical(
     connective: Connective, function: Callable[[Any, Any], Any], extreme: Callable[[Any, Any], Any], neutral: int
-) -> Operator:
+) -> OperatorSpec:
     name = f"logical_{connective.name.lower()}"
-    return Operator(
+    return OperatorSpec(
         name.upper(),
         no_attributes,
         (2, 2),

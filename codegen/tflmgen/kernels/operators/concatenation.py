@@ -23,7 +23,7 @@ from tflmgen.ir import (
     View,
 )
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of
 from tflmgen.kernels.rules import (
     COMMON,
@@ -36,38 +36,38 @@ from tflmgen.kernels.rules import (
     one_type,
     static_shape,
 )
-from tflmgen.kernels.traits import BY_AXIS, MONOTONE
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Roles
 
 HEADER = "concatenation.h"
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class JoinAxis:
     """The axis as the file has it (negative: from the end) and, for PACK, UNPACK and SPLIT, the number of tensors."""
 
     axis: int
     count: int = 0
 
 
-def _parse_concatenation(options: Options | None) -> Axis:
+def _parse_concatenation(options: Options | None) -> JoinAxis:
     fields = options or {}
     if fields.get("fused_activation_function", 0):
         raise ValueError("a fused activation is not supported")
-    return Axis(int(fields.get("axis", 0)))
+    return JoinAxis(int(fields.get("axis", 0)))
 
 
-def _parse_pack(options: Options | None) -> Axis:
+def _parse_pack(options: Options | None) -> JoinAxis:
     fields = options or {}
-    return Axis(int(fields.get("axis", 0)), int(fields.get("values_count", 0)))
+    return JoinAxis(int(fields.get("axis", 0)), int(fields.get("values_count", 0)))
 
 
-def _parse_unpack(options: Options | None) -> Axis:
+def _parse_unpack(options: Options | None) -> JoinAxis:
     fields = options or {}
-    return Axis(int(fields.get("axis", 0)), int(fields.get("num", 0)))
+    return JoinAxis(int(fields.get("axis", 0)), int(fields.get("num", 0)))
 
 
-def _parse_split(options: Options | None) -> Axis:
-    return Axis(0, int((options or {}).get("num_splits", 0)))
+def _parse_split(options: Options | None) -> JoinAxis:
+    return JoinAxis(0, int((options or {}).get("num_splits", 0)))
 
 
 def _block_bytes(tensor: TensorType, axis: int) -> int:
@@ -287,7 +287,7 @@ UNPACK_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "CONCATENATION",
         _parse_concatenation,
         (1, -1),
@@ -297,7 +297,7 @@ OPERATORS = (
         _concatenation,
         traits=replace(BY_AXIS, joins=True, concatenates=True, takes_nothing=True, moves=True, monotone_from=MONOTONE),
     ),
-    Operator(
+    OperatorSpec(
         "PACK",
         _parse_pack,
         (1, -1),
@@ -307,7 +307,7 @@ OPERATORS = (
         _pack,
         traits=replace(BY_AXIS, joins=True, moves=True, monotone_from=MONOTONE),
     ),
-    Operator(
+    OperatorSpec(
         "SPLIT",
         _parse_split,
         (2, 2),
@@ -315,9 +315,9 @@ OPERATORS = (
         SPLIT_RULES,
         lambda op: _split_shapes(op, 1, 0),
         _split,
-        traits=replace(BY_AXIS, moves=True, data=1),
+        traits=replace(BY_AXIS, moves=True, splits=True, roles=Roles(data=1)),
     ),
-    Operator(
+    OperatorSpec(
         "SPLIT_V",
         _parse_split,
         (3, 3),
@@ -325,9 +325,9 @@ OPERATORS = (
         SPLIT_V_RULES,
         lambda op: _split_shapes(op, 0, 2),
         _split_v,
-        traits=replace(BY_AXIS, moves=True),
+        traits=replace(BY_AXIS, moves=True, splits=True),
     ),
-    Operator(
+    OperatorSpec(
         "UNPACK", _parse_unpack, (1, 1), -1, UNPACK_RULES, _unpacked, _unpack, traits=replace(BY_AXIS, moves=True)
     ),
 )

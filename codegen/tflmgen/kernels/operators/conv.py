@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -20,6 +19,7 @@ from tflmgen.kernels.numeric.rows_f32 import ROWS, last_rows
 from tflmgen.kernels.numeric.weights import (
     FORWARD,
     TYPE_RULES,
+    ZERO_POINT_RULE,
     bias_operand,
     bias_size_rule,
     channel_scales,
@@ -27,6 +27,7 @@ from tflmgen.kernels.numeric.weights import (
     filter_quantization,
     float_rows,
     go_backward,
+    has_zero_point,
     input_offset,
     is_hybrid,
     is_int16,
@@ -40,13 +41,14 @@ from tflmgen.kernels.numeric.weights import (
     sum_suffix,
 )
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, parse_steps, window_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.operators.offset_filter import offset_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import FloatConvolution, Int16Convolution
 from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
-from tflmgen.kernels.traits import Sliding, Traits, first_axis
+from tflmgen.kernels.traits import Roles, Sliding, Traits, first_axis
 
 GATHERED = header_constant("conv2d.h", "TFLMGEN_CONV2D_F32_GATHERED")
 """Values of the longest float32 window that is copied before it is multiplied."""
@@ -96,7 +98,7 @@ def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     weights = op.constants[1]
     if (real := float_rows(op)) and _group_channels(op) == len(real[0]):
         return fast_kernels(FloatConvolution(op, target, *real, op.attributes.activation, window_of(op)))
-    if not is_quantized(op) or weights is None:
+    if not is_quantized(op) or weights is None or has_zero_point(op):
         return []
     channels, _, _, filter_channels = weights.shape
     rows, scales = np.asarray(weights, dtype=np.int64).reshape(channels, -1), channel_scales(op, channels)
@@ -117,6 +119,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
         flags = (("asymmetric", _quantizes_with_zero_point(op)),)
         geometry = (*window.fields(channels), *window.dilation_fields, ("filter_channels", filter_channels))
         return hybrid_kernel("conv2d", op, op.attributes.activation, window.input[0], macs, geometry, flags)
+    if has_zero_point(op):
+        steps = (filter_channels, filter_height * filter_width * filter_channels, filter_channels)
+        return offset_kernel(op, op.attributes.activation, window, channels, steps)
     geometry = _geometry(op, window.flat, channels)
     unread = window.input[3] if channels > _last_channels(op) else 0
     return go_backward(op, _forward(op, geometry, macs), window, range(window.flat.input[2]), unread)
@@ -188,12 +193,14 @@ RULES = (
         _groups_fit,
     ),
     bias_size_rule(OUTPUT_CHANNELS),
-    *quantization_rules(OUTPUT_CHANNELS),
+    ZERO_POINT_RULE,
+    *quantization_rules(OUTPUT_CHANNELS, symmetric=False),
     FITS,
     has_inferred_shape(infer),
 )
 
 TRAITS = Traits(
+    roles=Roles(weights=1, bias=2, scale_axis=OUTPUT_CHANNELS),
     row_wise=first_axis,
     by_rows=True,
     window=Sliding.FILTER,
@@ -203,7 +210,7 @@ TRAITS = Traits(
 )
 
 OPERATORS = (
-    Operator("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS),
+    OperatorSpec("CONV_2D", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS),
 )
 
 

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, OperatorInstance, Output, Params, Target
+from tflmgen.ir import (
+    ConstantArray,
+    Cost,
+    DType,
+    Input,
+    Kernel,
+    Null,
+    OperatorInstance,
+    Output,
+    Params,
+    Target,
+    TensorType,
+)
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
+from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.numeric.weights import bias_type
 from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.rules import STATIC, has_inferred_shape, input_shape, input_type
-from tflmgen.kernels.traits import BY_BATCH
+from tflmgen.kernels.traits import BY_BATCH, Roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,27 +63,35 @@ def infer(op: OperatorInstance) -> tuple[Shape]:
     return ((input_type(op, 0).shape[0], *(e.output for e in _extents(op)), input_type(op, 1).shape[4]),)
 
 
-def kernel(op: OperatorInstance, target: Target) -> Kernel:
-    """The C99 kernel, or by vectors of output channels where the processor's hold floats."""
-    batches, *sizes, channels = input_shape(op)
-    *taps, _, output_channels = input_shape(op, 1)
-    extents, output = _extents(op), op.outputs[0]
+def volume_params(op: OperatorInstance, source: TensorType, taps: Ints, extents: Sequence[Extent]) -> Params:
+    """The struct of CONV_3D and of its transpose, from `source` [N, D, H, W, C] to output 0.
+
+    taps     depth, height and width of the filter
+    extents  along these, of the convolution: of its input, or of the transpose's output
+    """
+    output = op.outputs[0]
     least, greatest = op.attributes.activation.bounds
     fields = (
-        ("batches", batches),
-        ("input", tuple(sizes)),
-        ("input_channels", channels),
-        ("output", tuple(e.output for e in extents)),
-        ("output_channels", output_channels),
-        ("filter", tuple(taps)),
+        ("batches", source.max_shape[0]),
+        ("input", source.max_shape[1:4]),
+        ("input_channels", source.max_shape[4]),
+        ("output", output.max_shape[1:4]),
+        ("output_channels", output.max_shape[4]),
+        ("filter", taps),
         ("stride", op.attributes.strides),
         ("dilation", op.attributes.dilations),
         ("padding", tuple(e.padding for e in extents)),
         ("output_min", least),
         ("output_max", greatest),
     )
+    return Params("tflmgen_conv3d_f32", fields)
+
+
+def kernel(op: OperatorInstance, target: Target) -> Kernel:
+    """The C99 kernel, or by vectors of output channels where the processor's hold floats."""
     bias = Input(2) if bias_type(op) is not None else Null()
-    params, macs = Params("tflmgen_conv3d_f32", fields), output.elements * math.prod(taps) * channels
+    params = volume_params(op, input_type(op, 0), input_shape(op, 1)[:3], _extents(op))
+    macs = op.outputs[0].elements * math.prod(input_shape(op, 1)[:4])
     if {"mve", "fpu"} <= target.features:
         operands = (Input(0), Input(1), bias, Output(0))
         return Kernel("tflmgen_conv3d_lanes_f32", "conv3d.h", operands, params, cost=Cost(macs), variant="mve")
@@ -107,4 +129,8 @@ RULES = (
     has_inferred_shape(infer),
 )
 
-OPERATORS = (Operator("CONV_3D", parse, (2, 3), 1, RULES, infer, kernel, traits=BY_BATCH),)
+OPERATORS = (
+    OperatorSpec(
+        "CONV_3D", parse, (2, 3), 1, RULES, infer, kernel, traits=replace(BY_BATCH, roles=Roles(weights=1, bias=2))
+    ),
+)

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from tflmgen.ir import Kernel, OperatorInstance, Pieces, Target, View
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, State
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, State
 from tflmgen.kernels.rules import COMMON
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
@@ -73,7 +73,7 @@ class CustomOperator(ABC):
         """
         raise NotImplementedError
 
-    def row(self, files: tuple[Path, ...] = ()) -> Operator:
+    def row(self, files: tuple[Path, ...] = ()) -> OperatorSpec:
         """The operator as an entry of the operator table, its C files by their paths."""
 
         def attributes(options: Options | None) -> Any:
@@ -81,7 +81,7 @@ class CustomOperator(ABC):
 
         has_definition = type(self).evaluate is not CustomOperator.evaluate
         stateful = type(self).state is not CustomOperator.state
-        return Operator(
+        return OperatorSpec(
             f"CUSTOM:{self.name}",
             attributes,
             self.inputs,

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Target, TensorType
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, output_is
 
 Array = NDArray[Any]
@@ -37,7 +37,7 @@ def _bytes(op: OperatorInstance, index: int) -> Array:
 
 
 def _channels(kind: TensorType, axis: int) -> tuple[int, int]:
-    """How many tables there are along an axis, and how many elements follow one another in each channel."""
+    """(tables along an axis, consecutive elements in each channel)."""
     shape = kind.max_shape
     return shape[axis], int(np.prod(shape[axis + 1 :], dtype=np.int64))
 
@@ -119,4 +119,4 @@ RULES = (
 )
 
 
-OPERATORS = (Operator("CUSTOM:TFLM_DECODE", no_attributes, (2, -1), -1, RULES, infer, kernel, fold=fold),)
+OPERATORS = (OperatorSpec("CUSTOM:TFLM_DECODE", no_attributes, (2, -1), -1, RULES, infer, kernel, fold=fold),)

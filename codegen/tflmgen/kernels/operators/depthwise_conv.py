@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import convolution_kernels, fast_kernels, on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
@@ -15,10 +14,12 @@ from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
+    ZERO_POINT_RULE,
     bias_operand,
     bias_size_rule,
     channel_scales,
     filter_operand,
+    has_zero_point,
     input_offset,
     is_hybrid,
     is_int16,
@@ -32,13 +33,14 @@ from tflmgen.kernels.numeric.weights import (
     sum_suffix,
 )
 from tflmgen.kernels.numeric.window import window_of
-from tflmgen.kernels.operator import Operator, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape
 from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
 from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.operators.offset_filter import offset_kernel
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import Int16Convolution, Int16Depthwise
 from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
-from tflmgen.kernels.traits import Sliding, Traits, first_axis
+from tflmgen.kernels.traits import Roles, Sliding, Traits, first_axis
 
 LANES_F32 = header_constant("lanes_f32.h", "TFLMGEN_LANES_F32")
 """float32 channels that are computed at a time."""
@@ -61,7 +63,7 @@ def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
 def _fast_kernels(op: OperatorInstance, target: Target) -> list[Kernel]:
     """The kernels for the target's instructions that are exact for this convolution."""
     weights = op.constants[1]
-    if not is_quantized(op) or weights is None:
+    if not is_quantized(op) or weights is None or has_zero_point(op):
         return []
     channels, input_channels = weights.shape[3], input_shape(op)[3]
     rows = np.asarray(weights, dtype=np.int64).reshape(-1, channels).T
@@ -84,6 +86,8 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
     macs = output.elements * filter_height * filter_width
     if is_hybrid(op):
         return hybrid_kernel("depthwise_conv2d", op, op.attributes.activation, window.input[0], macs, geometry)
+    if has_zero_point(op):
+        return offset_kernel(op, op.attributes.activation, window, channels, (1, 1, channels))
     has_single_filters = channels == input_shape(op)[3]
     # Each group's outputs are written before the next group is read; integers go one by one.
     group = LANES_F32 if output.dtype is DType.FLOAT32 and channels >= LANES_F32 else 1
@@ -125,15 +129,23 @@ RULES = (
     ),
     Rule("an int64 bias, if any, for int16 inputs", lambda op: not is_int16(op) or sum_suffix(op) == "b64"),
     bias_size_rule(OUTPUT_CHANNELS),
-    *quantization_rules(OUTPUT_CHANNELS),
+    ZERO_POINT_RULE,
+    *quantization_rules(OUTPUT_CHANNELS, symmetric=False),
     FITS,
     has_inferred_shape(infer),
 )
 
-TRAITS = Traits(row_wise=first_axis, by_rows=True, window=Sliding.FILTER, channel_axis=OUTPUT_CHANNELS, clamped=True)
+TRAITS = Traits(
+    roles=Roles(weights=1, bias=2, scale_axis=OUTPUT_CHANNELS),
+    row_wise=first_axis,
+    by_rows=True,
+    window=Sliding.FILTER,
+    channel_axis=OUTPUT_CHANNELS,
+    clamped=True,
+)
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "DEPTHWISE_CONV_2D", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS
     ),
 )

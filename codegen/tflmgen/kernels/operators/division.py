@@ -11,7 +11,7 @@ from tflmgen.ir import DType, Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import whole_division
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import of_elements
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.arithmetic import output_limits, parse
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
 from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
@@ -77,7 +77,7 @@ FLOOR_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "DIV",
         parse,
         (2, 2),
@@ -86,10 +86,10 @@ OPERATORS = (
         infer_binary,
         _div,
         real=of_elements(np.divide),
-        traits=replace(ELEMENTWISE, clamped=True, neutral=1),
+        traits=replace(ELEMENTWISE, clamped=True, multiplies=-1, neutral=1),
     ),
     *(
-        Operator(
+        OperatorSpec(
             name.upper(),
             no_attributes,
             (2, 2),

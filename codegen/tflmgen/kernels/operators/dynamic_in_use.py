@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tflmgen.ir import CostedKernel, DType, Input, Kernel, KernelChoice, OperatorInstance, Params, Target
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators import log_softmax, lstm, reduce, rnn, softmax
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.traits import BY_AXIS, Traits
@@ -47,7 +47,7 @@ def in_use(name: str) -> str:
     return f"{name}_IN_USE"
 
 
-def counted(operator: Operator, field: str) -> Operator:
+def counted(operator: OperatorSpec, field: str) -> OperatorSpec:
     """The operator with all inputs that it may have and one more: the extent that `field` of its params becomes.
 
     Its tensors are dense: they lie as those of the actual dimension do.
@@ -75,10 +75,12 @@ def _counted_kernel(costed: CostedKernel, at: int, field: str) -> CostedKernel:
 BY_ROW = Traits(row_wise=not_last_axis)
 
 OPERATORS = (
-    Operator("SOFTMAX_IN_USE", softmax.parse, (1, 2), 1, (), softmax.infer, _softmax(softmax.kernel), traits=BY_ROW),
-    Operator(
+    OperatorSpec(
+        "SOFTMAX_IN_USE", softmax.parse, (1, 2), 1, (), softmax.infer, _softmax(softmax.kernel), traits=BY_ROW
+    ),
+    OperatorSpec(
         "LOG_SOFTMAX_IN_USE", no_attributes, (1, 2), 1, (), softmax.infer, _softmax(log_softmax.kernel), traits=BY_ROW
     ),
-    Operator("MEAN_IN_USE", reduce.parse, (2, 3), 1, (), reduce.infer, _mean, traits=BY_AXIS),
+    OperatorSpec("MEAN_IN_USE", reduce.parse, (2, 3), 1, (), reduce.infer, _mean, traits=BY_AXIS),
     *(counted(layer, "steps") for layer in (*lstm.OPERATORS, *rnn.OPERATORS) if layer.name.startswith("UNI")),
 )

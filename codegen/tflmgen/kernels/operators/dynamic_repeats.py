@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.dynamic_rows import ARGUMENT, BOUND
 from tflmgen.kernels.rules import input_shape, static_shape
 from tflmgen.kernels.traits import Traits
@@ -58,7 +58,7 @@ def _repeat(op: OperatorInstance, target: Target) -> Kernel:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "COMMON_ROWS",
         no_attributes,
         (2, 2),
@@ -66,9 +66,9 @@ OPERATORS = (
         (),
         lambda _: ((),),
         _common,
-        traits=Traits(may_fail=True, idempotent=True),
+        traits=Traits(may_fail=True, same_if_equal=(0, 1)),
     ),
-    Operator(
+    OperatorSpec(
         "REPEAT_ROWS",
         no_attributes,
         (3, 3),
@@ -76,6 +76,6 @@ OPERATORS = (
         (),
         lambda op: (op.outputs[0].shape,),
         _repeat,
-        traits=Traits(may_fail=True),
+        traits=Traits(may_fail=True, same_if_equal=(1, 2)),
     ),
 )

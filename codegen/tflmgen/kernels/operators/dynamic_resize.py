@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import Operator, Shape
+from tflmgen.kernels.operator import OperatorSpec, Shape
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.resize import parse
 from tflmgen.kernels.rules import input_type, static_shape
@@ -45,6 +45,6 @@ def _kernel(name: str) -> Callable[[OperatorInstance, Target], Kernel]:
 
 
 OPERATORS = (
-    Operator("RESIZE_NEAREST_NEIGHBOR_IN_USE", parse, (5, 5), 1, (), _shape, _kernel("nearest")),
-    Operator("RESIZE_BILINEAR_IN_USE", parse, (5, 5), 1, (), _shape, _kernel("bilinear")),
+    OperatorSpec("RESIZE_NEAREST_NEIGHBOR_IN_USE", parse, (5, 5), 1, (), _shape, _kernel("nearest")),
+    OperatorSpec("RESIZE_BILINEAR_IN_USE", parse, (5, 5), 1, (), _shape, _kernel("bilinear")),
 )

@@ -25,7 +25,7 @@ from tflmgen.ir import (
     TensorType,
 )
 from tflmgen.kernels.numeric.strides import MAX_RANK
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.rules import input_type, static_shape
 from tflmgen.kernels.traits import Traits
 
@@ -256,7 +256,7 @@ def _spread(op: OperatorInstance, target: Target) -> Kernel:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "APPEND_ROWS",
         no_attributes,
         (4, 4),
@@ -266,7 +266,7 @@ OPERATORS = (
         _append,
         traits=Traits(may_fail=True),
     ),
-    Operator(
+    OperatorSpec(
         "CUT_ROWS",
         no_attributes,
         (4, 4),
@@ -276,13 +276,13 @@ OPERATORS = (
         _cut,
         traits=Traits(may_fail=True),
     ),
-    Operator("DENSE", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _dense),
-    Operator(
+    OperatorSpec("DENSE", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _dense),
+    OperatorSpec(
         "FIT_ROWS", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _fit, traits=Traits(may_fail=True)
     ),
-    Operator("FILL_ROWS", no_attributes, (2, 2), 1, (), lambda op: (input_type(op, 0).shape,), _fill),
-    Operator("LIMIT_ROWS", no_attributes, (1, 1), 1, (), lambda _: ((),), _limit, traits=Traits(may_fail=True)),
-    Operator(
+    OperatorSpec("FILL_ROWS", no_attributes, (2, 2), 1, (), lambda op: (input_type(op, 0).shape,), _fill),
+    OperatorSpec("LIMIT_ROWS", no_attributes, (1, 1), 1, (), lambda _: ((),), _limit, traits=Traits(may_fail=True)),
+    OperatorSpec(
         "NEW_SHAPE",
         no_attributes,
         (2, 2),
@@ -292,9 +292,9 @@ OPERATORS = (
         _new_shape,
         traits=Traits(may_fail=True),
     ),
-    Operator("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same_rows, traits=Traits(may_fail=True)),
-    Operator("SPREAD", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _spread),
-    Operator(
+    OperatorSpec("SAME_ROWS", no_attributes, (2, 2), 1, (), lambda _: ((),), _same_rows, traits=Traits(may_fail=True)),
+    OperatorSpec("SPREAD", no_attributes, (2, 2), 1, (), lambda op: (op.outputs[0].shape,), _spread),
+    OperatorSpec(
         "WINDOW_ROWS",
         no_attributes,
         (2, 2),

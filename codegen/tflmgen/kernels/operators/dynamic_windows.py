@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import Operator, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Shape, no_attributes
 from tflmgen.kernels.operators import pool
 from tflmgen.kernels.operators.dynamic_rows import BOUND
 from tflmgen.kernels.rules import input_shape, static_shape
@@ -81,9 +81,9 @@ def _pool(kind: str) -> Callable[[OperatorInstance, Target], Kernel]:
 
 
 OPERATORS = (
-    Operator("WINDOW_COUNT", no_attributes, (1, 1), 1, (), lambda _: ((),), _spaced("tflmgen_window_count")),
-    Operator("WINDOW_PADDING", no_attributes, (1, 1), 1, (), lambda _: ((),), _spaced("tflmgen_window_padding")),
-    Operator(
+    OperatorSpec("WINDOW_COUNT", no_attributes, (1, 1), 1, (), lambda _: ((),), _spaced("tflmgen_window_count")),
+    OperatorSpec("WINDOW_PADDING", no_attributes, (1, 1), 1, (), lambda _: ((),), _spaced("tflmgen_window_padding")),
+    OperatorSpec(
         "PLACE_ROWS",
         no_attributes,
         (3, 3),
@@ -93,6 +93,6 @@ OPERATORS = (
         _place,
         traits=Traits(may_fail=True),
     ),
-    Operator("AVERAGE_POOL_IN_USE", pool.parse, (4, 4), 1, (), _first_shape, _pool("average")),
-    Operator("L2_POOL_IN_USE", pool.parse, (4, 4), 1, (), _first_shape, _pool("l2")),
+    OperatorSpec("AVERAGE_POOL_IN_USE", pool.parse, (4, 4), 1, (), _first_shape, _pool("average")),
+    OperatorSpec("L2_POOL_IN_USE", pool.parse, (4, 4), 1, (), _first_shape, _pool("l2")),
 )

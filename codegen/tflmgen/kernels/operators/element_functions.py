@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Target
+from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Quantization, Target
 from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.folding.fold_quantized import tabled
 from tflmgen.kernels.numeric.int8_tables import (
@@ -26,7 +26,7 @@ from tflmgen.kernels.numeric.int8_tables import (
 )
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.real_functions import Real, Reals, elu, gelu, hard_swish, log, logistic, of_elements
-from tflmgen.kernels.operator import Operator, Options, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.quantized_unary import (
@@ -37,9 +37,11 @@ from tflmgen.kernels.operators.quantized_unary import (
     RELU6_FAULT,
     REQUANTISED_SIX,
     ROOT_FITS,
+    SHARES,
     SLOPES_FIT,
     SMALL_SCALE,
     TANH_OUTPUT,
+    TANH_RESULTS,
     Factory,
     interpolated_s16,
     relu6_s16,
@@ -48,7 +50,7 @@ from tflmgen.kernels.operators.quantized_unary import (
     two_slopes_s16,
     where_quantized,
 )
-from tflmgen.kernels.operators.unary import Approximation, parse_alpha, parse_approximation, plain_unary
+from tflmgen.kernels.operators.unary import Alpha, Approximation, parse_alpha, parse_approximation, plain_unary
 from tflmgen.kernels.rules import (
     COMMON,
     INT16_ZERO_POINTS,
@@ -76,7 +78,7 @@ FLOAT = (DType.FLOAT32,)
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ElementFunction:
     """A function of one element, as its row of the operator table says it.
 
     real     the function of real numbers; None of truth values
@@ -99,11 +101,13 @@ class Function:
     clamp: Activation | None = None
     connective: Connective | None = None
     spelled_out: tuple[Any, ...] = ()
+    of_slope: Callable[[float], Any] | None = None
+    fixed: Mapping[DType, Quantization] = field(default_factory=dict)
     fault: str = ""
 
     @property
-    def row(self) -> Operator:
-        """Its entry of the operator table."""
+    def row(self) -> OperatorSpec:
+        """The function as an entry of the operator table."""
         fold = None if self.folds is None else plain(self.folds)
         traits = replace(
             UNARY,
@@ -114,8 +118,9 @@ class Function:
             clamp=self.clamp,
             connective=self.connective,
             spelled_out=self.spelled_out,
+            of_slope=self.of_slope,
         )
-        return Operator(
+        return OperatorSpec(
             self.name,
             self.parse,
             (1, 1),
@@ -126,6 +131,7 @@ class Function:
             real=self.real,
             fold=fold if self.int8 is None else tabled(self.int8, fold),
             fault=self.fault,
+            fixed=self.fixed,
             traits=traits,
         )
 
@@ -163,8 +169,8 @@ def _clamped(low: float, high: float) -> Callable[[Any], Any]:
 
 
 FUNCTIONS = (
-    Function("NEG", of_elements(np.negative), (DType.FLOAT32, DType.INT32, DType.INT64), folds=np.negative),
-    Function(
+    ElementFunction("NEG", of_elements(np.negative), (DType.FLOAT32, DType.INT32, DType.INT64), folds=np.negative),
+    ElementFunction(
         "ABS",
         of_elements(np.abs),
         (DType.FLOAT32, DType.INT32),
@@ -174,19 +180,21 @@ FUNCTIONS = (
         folds=np.abs,
         spelled_out=(None,),
     ),
-    Function("SIGN", of_elements(np.sign), (DType.FLOAT32, DType.INT32)),
-    Function("SQUARE", of_elements(np.square), (DType.FLOAT32, DType.INT32), folds=np.square),
-    Function("LOGICAL_NOT", None, (DType.BOOL,), folds=np.logical_not, connective=Connective.NOT),
-    Function("SQRT", of_elements(np.sqrt), folds=np.sqrt),
-    Function("RSQRT", of_elements(lambda x: 1.0 / np.sqrt(x)), int8=rsqrt_table, int16=rsqrt_s16, rules=(ROOT_FITS,)),
-    Function("EXP", EXP, int8=of_real(EXP), int16=interpolated_s16(EXP), rules=(SMALL_SCALE,)),
-    Function("LOG", LOG, int8=of_real(LOG)),
-    Function("SIN", of_elements(np.sin)),
-    Function("COS", of_elements(np.cos)),
-    Function("FLOOR", of_elements(np.floor), folds=np.floor),
-    Function("CEIL", of_elements(np.ceil), folds=np.ceil),
-    Function("ROUND", of_elements(np.rint)),
-    Function(
+    ElementFunction("SIGN", of_elements(np.sign), (DType.FLOAT32, DType.INT32)),
+    ElementFunction("SQUARE", of_elements(np.square), (DType.FLOAT32, DType.INT32), folds=np.square),
+    ElementFunction("LOGICAL_NOT", None, (DType.BOOL,), folds=np.logical_not, connective=Connective.NOT),
+    ElementFunction("SQRT", of_elements(np.sqrt), folds=np.sqrt),
+    ElementFunction(
+        "RSQRT", of_elements(lambda x: 1.0 / np.sqrt(x)), int8=rsqrt_table, int16=rsqrt_s16, rules=(ROOT_FITS,)
+    ),
+    ElementFunction("EXP", EXP, int8=of_real(EXP), int16=interpolated_s16(EXP), rules=(SMALL_SCALE,)),
+    ElementFunction("LOG", LOG, int8=of_real(LOG)),
+    ElementFunction("SIN", of_elements(np.sin)),
+    ElementFunction("COS", of_elements(np.cos)),
+    ElementFunction("FLOOR", of_elements(np.floor), folds=np.floor),
+    ElementFunction("CEIL", of_elements(np.ceil), folds=np.ceil),
+    ElementFunction("ROUND", of_elements(np.rint)),
+    ElementFunction(
         "RELU",
         of_elements(_relu),
         int8=lambda op: slopes_table(op, scale_ratio_of(op), 0.0),
@@ -197,7 +205,7 @@ FUNCTIONS = (
         clamp=Activation.RELU,
         spelled_out=(None,),
     ),
-    Function(
+    ElementFunction(
         "RELU6",
         _clip(0.0, 6.0),
         int8=relu6_table,
@@ -209,7 +217,7 @@ FUNCTIONS = (
         clamp=Activation.RELU6,
         spelled_out=(None,),
     ),
-    Function(
+    ElementFunction(
         "RELU_N1_TO_1",
         _clip(-1.0, 1.0),
         int8=lambda op: clamped_table(op, -1.0, 1.0),
@@ -218,7 +226,7 @@ FUNCTIONS = (
         by_rows=True,
         clamp=Activation.RELU_N1_TO_1,
     ),
-    Function(
+    ElementFunction(
         "RELU_0_TO_1",
         _clip(0.0, 1.0),
         int8=lambda op: clamped_table(op, 0.0, 1.0),
@@ -226,7 +234,7 @@ FUNCTIONS = (
         folds=_clamped(0.0, 1.0),
         by_rows=True,
     ),
-    Function(
+    ElementFunction(
         "LEAKY_RELU",
         _leaky_relu,
         int8=lambda op: slopes_table(op, *slopes_of(op)),
@@ -234,17 +242,19 @@ FUNCTIONS = (
         rules=SLOPES_FIT,
         parse=parse_alpha,
         by_rows=True,
+        of_slope=Alpha,
     ),
-    Function("ELU", ELU, int8=of_real(ELU)),
-    Function(
+    ElementFunction("ELU", ELU, int8=of_real(ELU)),
+    ElementFunction(
         "TANH",
         of_elements(np.tanh),
         int8=tanh_table,
         int16=sigmoid_s16("tanh", 1),
         rules=(TANH_OUTPUT, AT_MOST_1),
+        fixed=TANH_RESULTS,
         by_rows=True,
     ),
-    Function(
+    ElementFunction(
         "HARD_SWISH",
         of_elements(hard_swish),
         int8=hard_swish_table,
@@ -252,15 +262,16 @@ FUNCTIONS = (
         by_rows=True,
         spelled_out=(None,),
     ),
-    Function(
+    ElementFunction(
         "LOGISTIC",
         of_elements(logistic),
         int8=logistic_table,
         int16=sigmoid_s16("logistic", 0),
         rules=(LOGISTIC_OUTPUT, AT_MOST_1),
+        fixed=SHARES,
         by_rows=True,
     ),
-    Function(
+    ElementFunction(
         "GELU",
         _gelu,
         int8=of_real(_gelu),

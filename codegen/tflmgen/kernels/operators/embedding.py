@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.weights import filter_operand, has_int8_filter
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, same_quantization
-from tflmgen.kernels.traits import BY_AXIS
+from tflmgen.kernels.traits import BY_AXIS, Roles
 
 INDICES, TABLE = 0, 1
 """The operator's inputs."""
@@ -88,4 +89,15 @@ RULES = (
     Rule("constant indices within the range of their dimension", _in_range),
 )
 
-OPERATORS = (Operator("EMBEDDING_LOOKUP", no_attributes, (2, 2), 1, RULES, infer, kernel, traits=BY_AXIS),)
+OPERATORS = (
+    OperatorSpec(
+        "EMBEDDING_LOOKUP",
+        no_attributes,
+        (2, 2),
+        1,
+        RULES,
+        infer,
+        kernel,
+        traits=replace(BY_AXIS, roles=Roles(table=TABLE)),
+    ),
+)

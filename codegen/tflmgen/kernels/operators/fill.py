@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.rules import (
@@ -25,7 +25,7 @@ from tflmgen.kernels.rules import (
     output_is,
     same_quantization,
 )
-from tflmgen.kernels.traits import ELEMENTWISE, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, Roles, Traits
 
 COPY = "copy.h"
 
@@ -167,7 +167,7 @@ def _fold_fill(op: OperatorInstance) -> list[Array]:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "FILL",
         no_attributes,
         (2, 2),
@@ -176,9 +176,9 @@ OPERATORS = (
         _filled,
         _fill,
         fold=_fold_fill,
-        traits=Traits(shape_operands=(0,)),
+        traits=Traits(roles=Roles(shapes=(0,))),
     ),
-    Operator(
+    OperatorSpec(
         "ZEROS_LIKE",
         no_attributes,
         (1, 1),
@@ -188,7 +188,7 @@ OPERATORS = (
         _zeros,
         traits=ELEMENTWISE,
     ),
-    Operator(
+    OperatorSpec(
         "SHAPE",
         no_attributes,
         (1, 1),
@@ -198,7 +198,7 @@ OPERATORS = (
         _folded_kernel(_shape_values),
         lambda op: [_shape_values(op)],
     ),
-    Operator(
+    OperatorSpec(
         "RANK",
         no_attributes,
         (1, 1),
@@ -208,5 +208,5 @@ OPERATORS = (
         _folded_kernel(_rank_value),
         lambda op: [_rank_value(op)],
     ),
-    Operator("RANGE", no_attributes, (3, 3), 1, RANGE_RULES, _ranged, _range, _range_values),
+    OperatorSpec("RANGE", no_attributes, (3, 3), 1, RANGE_RULES, _ranged, _range, _range_values),
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +18,8 @@ from tflmgen.ir import (
     Overlap,
     Params,
     Target,
-    dim_max,
 )
-from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import layer_of
@@ -33,13 +30,13 @@ from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, fused_a
 from tflmgen.kernels.numeric.rows_f32 import last_rows
 from tflmgen.kernels.numeric.weights import (
     TYPE_RULES,
+    ZERO_POINT_RULE,
     bias_operand,
     bias_size_rule,
     channel_scales,
     filter_operand,
     filter_quantization,
     float_rows,
-    has_zero_point,
     input_offset,
     is_by_blocks,
     is_hybrid,
@@ -54,13 +51,13 @@ from tflmgen.kernels.numeric.weights import (
     sum_suffix,
 )
 from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
-from tflmgen.kernels.rules import input_shape, input_type, per_tensor, zero_point
-from tflmgen.kernels.traits import Traits, any_axis
+from tflmgen.kernels.rules import input_shape, input_type, zero_point
+from tflmgen.kernels.traits import Roles, Traits, any_axis
 
 UNITS = 0
 """The filter's dimension of output channels."""
@@ -181,8 +178,9 @@ def portable_kernel(op: OperatorInstance) -> Kernel:
 def _shape_fits(op: OperatorInstance) -> bool:
     """Old converters store another rank than keep_num_dims asks for; the rows and their order are the same."""
     (expected,) = infer(op)
-    shape = op.outputs[0].max_shape
-    return bool(shape) and shape[-1] == expected[-1] and op.outputs[0].elements == math.prod(map(dim_max, expected))
+    output = op.outputs[0]
+    shape, elements = output.max_shape, replace(output, shape=expected).elements
+    return bool(shape) and shape[-1] == expected[-1] and output.elements == elements
 
 
 RULES = (
@@ -197,18 +195,22 @@ RULES = (
         lambda op: not op.attributes.keep_dims or input_type(op, 0).shape[-1:] == input_type(op, 1).shape[1:],
     ),
     bias_size_rule(UNITS),
-    Rule(
-        "an int8 input, and one zero point for all channels, with a filter whose zero point is not 0",
-        lambda op: not has_zero_point(op) or (input_type(op, 0).dtype is DType.INT8 and per_tensor(input_type(op, 1))),
-    ),
+    ZERO_POINT_RULE,
     *quantization_rules(UNITS, symmetric=False, by_blocks=True),
     Rule("an output with one row for each row of the input, and one column per output channel", _shape_fits),
 )
 
-TRAITS = Traits(row_wise=any_axis, reshapes_rows=True, channel_axis=UNITS, depth_axis=1, clamped=True)
+TRAITS = Traits(
+    roles=Roles(weights=1, bias=2, scale_axis=UNITS),
+    row_wise=any_axis,
+    reshapes_rows=True,
+    channel_axis=UNITS,
+    depth_axis=1,
+    clamped=True,
+)
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "FULLY_CONNECTED", parse, (2, 3), 1, RULES, infer, kernel, value_range=range_of_sums(TRAITS), traits=TRAITS
     ),
 )

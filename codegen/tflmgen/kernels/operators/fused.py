@@ -9,7 +9,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.numeric.real_functions import of_elements, silu
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
@@ -42,7 +42,7 @@ LOOKUP_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "LOOKUP",
         no_attributes,
         (2, 2),
@@ -53,7 +53,7 @@ OPERATORS = (
         fold=_fold_lookup,
         traits=Traits(unary=True, row_wise=any_axis, tabled=True, by_rows=True, channelwise=True, tabulable=True),
     ),
-    Operator(
+    OperatorSpec(
         "SILU",
         no_attributes,
         (1, 1),

@@ -10,7 +10,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, normalize_axis, strides_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.operators.mapped_copy import run_copy
@@ -24,11 +24,9 @@ from tflmgen.kernels.rules import (
     same_quantization,
     static_shape,
 )
-from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Roles, Traits
 
 HEADER = "gather.h"
-TABLE = {"GATHER": 0, "EMBEDDING_LOOKUP": 1}
-"""Operators that pick rows of a table -> which of their inputs that is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ def _axis(op: OperatorInstance) -> int | None:
 
 
 def _batch_dims(op: OperatorInstance) -> int | None:
-    """How many leading dimensions are shared, or None where the axis or the indices leave no room for them."""
+    """Number of shared leading dimensions, or None where the axis or the indices leave no room for them."""
     axis, rank = _axis(op), len(input_shape(op, 1))
     batch_dims = op.attributes.batch_dims
     count = batch_dims + rank if batch_dims < 0 else batch_dims
@@ -214,7 +212,7 @@ def _fold_gather(op: OperatorInstance) -> list[Array] | None:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "GATHER",
         _parse,
         (2, 2),
@@ -223,9 +221,9 @@ OPERATORS = (
         _gathered,
         _gather,
         fold=_fold_gather,
-        traits=replace(BY_AXIS, monotone_from=MONOTONE),
+        traits=replace(BY_AXIS, monotone_from=MONOTONE, roles=Roles(table=0)),
     ),
-    Operator(
+    OperatorSpec(
         "GATHER_ND",
         no_attributes,
         (2, 2),
@@ -235,7 +233,7 @@ OPERATORS = (
         _gather_nd,
         traits=Traits(row_wise=_is_row_wise),
     ),
-    Operator(
+    OperatorSpec(
         "SCATTER_ND",
         no_attributes,
         (3, 3),
@@ -243,6 +241,6 @@ OPERATORS = (
         SCATTER_ND_RULES,
         _scattered,
         _scatter_nd,
-        traits=Traits(shape_operands=(2,), fills_with_0=True),
+        traits=Traits(roles=Roles(shapes=(2,)), fills_with_0=True),
     ),
 )

@@ -6,9 +6,20 @@ import math
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import (
+    ConstantArray,
+    DType,
+    Input,
+    Kernel,
+    OperatorInstance,
+    Output,
+    Overlap,
+    Params,
+    Quantization,
+    Target,
+)
 from tflmgen.kernels.numeric.quantize_math import capped_multiplier, quantize_multiplier
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.operators.softmax import (
     DEPTH_RULE,
@@ -20,7 +31,15 @@ from tflmgen.kernels.operators.softmax import (
     input_radius,
     scaling,
 )
-from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_shape, input_type, one_type, scale, zero_point
+from tflmgen.kernels.rules import (
+    COMMON,
+    QUANTIZED_PER_TENSOR,
+    fixed_int8,
+    input_shape,
+    input_type,
+    one_type,
+    scale,
+)
 from tflmgen.kernels.traits import Traits
 
 
@@ -55,15 +74,14 @@ def _is_int8(op: OperatorInstance) -> bool:
     return op.outputs[0].dtype is DType.INT8
 
 
+RESULT = Quantization((1 / 16,), (127,))
+
 RULES = (
     *COMMON,
     one_type(DType.INT8, DType.FLOAT32),
     NOT_SCALAR,
     QUANTIZED_PER_TENSOR,
-    Rule(
-        "scale 1/16 and zero point 127 for an int8 output",
-        lambda op: not _is_int8(op) or (scale(op.outputs[0]) == 1 / 16 and zero_point(op.outputs[0]) == 127),
-    ),
+    fixed_int8(RESULT),
     Rule(
         "an int8 input scale of more than 2^-25 and less than 32",
         lambda op: not _is_int8(op) or 2.0**-25 < scale(input_type(op, 0)) < 32,
@@ -73,7 +91,7 @@ RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "LOG_SOFTMAX",
         no_attributes,
         (1, 1),
@@ -81,6 +99,7 @@ OPERATORS = (
         RULES,
         infer,
         kernel,
+        fixed={DType.INT8: RESULT},
         traits=Traits(row_wise=not_last_axis, along_last=True, neutral=-math.inf),
     ),
 )

@@ -18,8 +18,7 @@ from tflmgen.ir import (
     Params,
     Target,
 )
-from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.requests import LookUp
 from tflmgen.kernels.rules import input_type
 

@@ -29,11 +29,10 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.kernels.operators.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
 from tflmgen.kernels.operators.lstm_tensors import (
@@ -205,11 +204,11 @@ FORWARD = Rule(
 )
 
 
-def _operator(name: str, rank: int) -> Operator:
+def _operator(name: str, rank: int) -> OperatorSpec:
     rules: tuple[Rule, ...] = (*shape_rules(rank), FORWARD, *INTEGER_RULES)
     if rank == 2:
         rules = (*rules, input_is(0, "input of a single step", DType.FLOAT32, DType.INT8))
-    return Operator(name, parse, (1, 24), 1, rules, infer, kernel, updates=(OUTPUT_STATE, CELL_STATE))
+    return OperatorSpec(name, parse, (1, 24), 1, rules, infer, kernel, updates=(OUTPUT_STATE, CELL_STATE))
 
 
 OPERATORS = (_operator("LSTM", 2), _operator("UNIDIRECTIONAL_SEQUENCE_LSTM", 3))

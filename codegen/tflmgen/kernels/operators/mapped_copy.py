@@ -10,7 +10,7 @@ import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings
 from tflmgen.kernels.rules import input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
@@ -123,4 +123,4 @@ RULES = (
     Rule(f"an input of at most {MAX_RANK} dimensions", lambda op: len(input_type(op, 0).shape) <= MAX_RANK),
 )
 
-OPERATORS = (Operator("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)
+OPERATORS = (OperatorSpec("MIRROR_PAD", _parse, (2, 2), 1, RULES, _infer, _kernel, traits=BY_AXIS),)

@@ -1,8 +1,11 @@
-"""What the kernels of MUL in int8 for instruction sets share: operands and parameters."""
+"""Operands, parameters and products of the kernels of MUL in int8 for instruction sets."""
 
 from __future__ import annotations
 
-from tflmgen.ir import Input, Kernel, Output, Params
+import numpy as np
+
+from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import input_type, zero_point
@@ -21,3 +24,12 @@ def mul_kernel(request: Multiplication, variant: str, fields: Fields) -> Kernel:
         binary_overlaps(op),
         variant=variant,
     )
+
+
+def all_products(op: OperatorInstance) -> Integers:
+    """Distinct products (a - zero point) (b - zero point) over all int8 a and b, in ascending order."""
+    values = np.arange(-128, 128, dtype=np.int64)
+    products: Integers = np.unique(
+        np.outer(values - zero_point(input_type(op, 0)), values - zero_point(input_type(op, 1)))
+    )
+    return products

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import Operator, Options, Rule
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.rules import STATIC, input_shape, input_type, one_type
 from tflmgen.kernels.traits import Traits
@@ -81,4 +81,4 @@ def _is_row_wise(op: OperatorInstance, axis: int) -> bool:
 
 TRAITS = Traits(row_wise=_is_row_wise)
 
-OPERATORS = (Operator("NORMALIZE", parse, (1, 3), 1, RULES, same_shape, _kernel, traits=TRAITS),)
+OPERATORS = (OperatorSpec("NORMALIZE", parse, (1, 3), 1, RULES, same_shape, _kernel, traits=TRAITS),)

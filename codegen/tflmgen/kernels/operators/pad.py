@@ -8,11 +8,11 @@ import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_shape, input_type, same_quantization
-from tflmgen.kernels.traits import BY_AXIS
+from tflmgen.kernels.traits import BY_AXIS, Roles
 
 
 def paddings(op: OperatorInstance) -> list[tuple[int, int]]:
@@ -105,9 +105,9 @@ VALUE_RULES = (
     Rule("a padding value of one element", lambda op: input_type(op, 2).elements == 1),
 )
 
-PAD = replace(BY_AXIS, pads=True, takes_nothing=True, shape_operands=(1,))
+PAD = replace(BY_AXIS, pads=True, takes_nothing=True, roles=Roles(shapes=(1,)))
 
 OPERATORS = (
-    Operator("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
-    Operator("PADV2", no_attributes, (3, 3), 1, VALUE_RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
+    OperatorSpec("PAD", no_attributes, (2, 2), 1, RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
+    OperatorSpec("PADV2", no_attributes, (3, 3), 1, VALUE_RULES, _infer, _kernel, value_range=_value_range, traits=PAD),
 )

@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, fused_activation
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.rounded_sums import AveragedSumsAttributes
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
@@ -37,16 +36,23 @@ from tflmgen.kernels.traits import Sliding, Sums, Traits, first_axis
 
 @dataclass(frozen=True, slots=True)
 class PoolAttributes:
-    """zeros: pixels of explicit padding are zeros like others; else padding takes no part."""
+    """zeros: pixels of explicit padding are zeros like others; else padding takes no part.
+
+    rounds_up: means of int8 codes that are uint8 ones less 128, whose halves are rounded up
+    """
 
     steps: Steps
     taps: tuple[int, int]
     activation: Activation
     zeros: bool = False
+    rounds_up: bool = False
 
 
 ZEROS = "padding_is_zeros"
 """A key of Options that is no field of the schema: PoolAttributes.zeros."""
+
+ROUNDS_UP = "rounds_halves_up"
+"""A key of Options that is no field of the schema: PoolAttributes.rounds_up."""
 
 
 def parse(options: Options | None) -> PoolAttributes:
@@ -54,7 +60,8 @@ def parse(options: Options | None) -> PoolAttributes:
     options = present(options)
     taps = positive(options, "filter_height"), positive(options, "filter_width")
     activation = fused_activation(options)
-    return PoolAttributes(parse_steps(options, dilated=False), taps, activation, bool(options.get(ZEROS, False)))
+    flags = (bool(options.get(key, False)) for key in (ZEROS, ROUNDS_UP))
+    return PoolAttributes(parse_steps(options, dilated=False), taps, activation, *flags)
 
 
 def _window(op: OperatorInstance) -> Window:
@@ -81,15 +88,18 @@ def portable_pool(op: OperatorInstance, kind: str) -> Kernel:
     if op.attributes.zeros:
         struct, zeros = f"tflmgen_pool2d_zeros_{suffix}", "zeros_"
         fields += (("zero", 0 if suffix == "f32" else zero_point(output)),)
+    if op.attributes.rounds_up:
+        zeros = "up_"
     name, overlap = f"tflmgen_{kind}_pool2d_{zeros}{suffix}", overlaps(output, window.group_distance(1))
-    family = "average_pool2d_s8" if (kind, suffix) == ("average", "s8") else ""
+    family = "average_pool2d_s8" if (kind, suffix, zeros) == ("average", "s8", "") else ""
     return Kernel(name, "pool2d.h", (Input(0), Output(0)), params(struct, fields), overlap, cost=Cost(family=family))
 
 
 def _kernel(kind: str) -> Callable[[OperatorInstance, Target], KernelChoice]:
     def kernel(op: OperatorInstance, target: Target) -> KernelChoice:
         portable, is_int8 = portable_pool(op, kind), op.outputs[0].dtype is DType.INT8
-        kernels = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if is_int8 else []
+        has_variants = is_int8 and not op.attributes.rounds_up
+        kernels = fast_kernels(Pooling(op, target, portable, kind, _window(op))) if has_variants else []
         return choose_fastest([*kernels, portable], target)
 
     return kernel
@@ -122,7 +132,7 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
 def _sums(op: OperatorInstance) -> Sums | None:
     """The sums of an average over all rows or all columns of an image, or both; None for other pools."""
     tensor, output, attributes = input_type(op, 0), op.outputs[0], op.attributes
-    if tensor.dtype is DType.FLOAT32 or not tensor.is_static or attributes.zeros:
+    if tensor.dtype is DType.FLOAT32 or not tensor.is_static or attributes.zeros or attributes.rounds_up:
         return None
     window = _window(op)
     summed = frozenset(axis for axis in (1, 2) if output.max_shape[axis] == 1)
@@ -146,6 +156,10 @@ def _rules(*types: DType) -> tuple[Rule, ...]:
         Rule("a window of fewer than 2^23 pixels, fewer than 2^15 with int16", _sums_fit),
         Rule("a window that fits into the input, or SAME padding", lambda op: _window(op).fits),
         Rule(
+            "int8 and no zeros around the input where halves are rounded up",
+            lambda op: not op.attributes.rounds_up or (op.outputs[0].dtype is DType.INT8 and not op.attributes.zeros),
+        ),
+        Rule(
             "explicit padding where zeros are padded", lambda op: not (op.attributes.zeros and op.attributes.steps.same)
         ),
         has_inferred_shape(infer),
@@ -159,13 +173,13 @@ POOL = Traits(row_wise=first_axis, by_rows=True, window=Sliding.POOL, channelwis
 
 OPERATORS = (
     *(
-        Operator(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=traits)
+        OperatorSpec(name, parse, (1, 1), 1, RULES, infer, _kernel(kind), value_range=_value_range, traits=traits)
         for name, kind, traits in (
             ("AVERAGE_POOL_2D", "average", replace(POOL, sums=_sums)),
             ("MAX_POOL_2D", "max", replace(POOL, neutral=-math.inf)),
         )
     ),
-    Operator("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2"), traits=Traits(row_wise=first_axis)),
+    OperatorSpec("L2_POOL_2D", parse, (1, 1), 1, L2_RULES, infer, _kernel("l2"), traits=Traits(row_wise=first_axis)),
 )
 
 

@@ -17,6 +17,7 @@ def reduces_rows(operator: str, op: OperatorInstance) -> bool:
     return (
         operator == "AVERAGE_POOL_2D"
         and op.outputs[0].dtype is DType.INT8
+        and not op.attributes.rounds_up
         and output[1:3] == (1, 1)
         and op.attributes.taps == shape[1:3]
         and not any(op.attributes.steps.before + op.attributes.steps.after)

@@ -24,13 +24,13 @@ from tflmgen.kernels.folding.fold_elements import dequantize, quantize
 from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.ranges.range_elements import by_table
 from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
-from tflmgen.kernels.traits import UNARY
+from tflmgen.kernels.traits import UNARY, NumberConversion
 
 HEADER = "quantize.h"
 SMALL = (DType.INT8, DType.UINT8, DType.INT16)
@@ -199,7 +199,7 @@ DEQUANTIZE_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "QUANTIZE",
         no_attributes,
         (1, 1),
@@ -209,9 +209,9 @@ OPERATORS = (
         _quantize,
         fold=quantize,
         value_range=_quantize_range,
-        traits=replace(UNARY, converts=True, by_rows=True, channelwise=True, tabulable=True),
+        traits=replace(UNARY, converts=NumberConversion.QUANTIZES, by_rows=True, channelwise=True, tabulable=True),
     ),
-    Operator(
+    OperatorSpec(
         "DEQUANTIZE",
         no_attributes,
         (1, 1),
@@ -220,6 +220,6 @@ OPERATORS = (
         same_shape,
         _dequantize,
         fold=dequantize,
-        traits=replace(UNARY, converts=True, by_rows=True, tabulable=True),
+        traits=replace(UNARY, converts=NumberConversion.DEQUANTIZES, by_rows=True, tabulable=True),
     ),
 )

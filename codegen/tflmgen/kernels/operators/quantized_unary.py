@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Quantization
 from tflmgen.kernels.numeric.int8_tables import (
     RSQRT_BITS,
     hard_swish_factors,
@@ -125,10 +125,10 @@ def where_quantized(requirement: str, holds: Callable[[OperatorInstance], bool])
     return Rule(requirement, lambda op: not is_quantized(op) or holds(op))
 
 
-def _output_is(scale_log2: Mapping[DType, int], points: Mapping[DType, int]) -> Callable[[OperatorInstance], bool]:
+def _output_is(fixed: Mapping[DType, Quantization]) -> Callable[[OperatorInstance], bool]:
     def holds(op: OperatorInstance) -> bool:
-        result = op.outputs[0]
-        return exact_log2(scale(result)) == scale_log2[result.dtype] and zero_point(result) == points[result.dtype]
+        result, wanted = op.outputs[0], fixed[op.outputs[0].dtype]
+        return exact_log2(scale(result)) == exact_log2(wanted.scale) and zero_point(result) == wanted.zero_point
 
     return holds
 
@@ -180,14 +180,19 @@ SLOPES_FIT = (
 
 ROOT_FITS = where_quantized("scales that leave 11 bits of the result", lambda op: _fits(rsqrt_scale(op), RSQRT_BITS))
 
+TANH_RESULTS = {DType.INT8: Quantization((1 / 128,), (0,)), DType.INT16: Quantization((1 / 32768,), (0,))}
+
 TANH_OUTPUT = where_quantized(
     "scale 1/128 and zero point 0 for an int8 output, scale 1/32768 for an int16 output",
-    _output_is({DType.INT8: -7, DType.INT16: -15}, {DType.INT8: 0, DType.INT16: 0}),
+    _output_is(TANH_RESULTS),
 )
+
+SHARES = {DType.INT8: Quantization((1 / 256,), (-128,)), DType.INT16: Quantization((1 / 32768,), (0,))}
+"""Quantisation of results from 0 to 1."""
 
 LOGISTIC_OUTPUT = where_quantized(
     "scale 1/256 and zero point -128 for an int8 output, scale 1/32768 for an int16 output",
-    _output_is({DType.INT8: -8, DType.INT16: -15}, {DType.INT8: -128, DType.INT16: 0}),
+    _output_is(SHARES),
 )
 
 AT_MOST_1 = where_quantized(

@@ -9,25 +9,25 @@ import numpy as np
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.operators.row_wise import not_named_axis
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, static_shape
-from tflmgen.kernels.traits import BY_AXIS, BY_BATCH, Traits
+from tflmgen.kernels.traits import BY_AXIS, BY_BATCH, Roles, Traits
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PixelBlock:
     """The edge of the square of pixels that DEPTH_TO_SPACE makes of one, and SPACE_TO_DEPTH the other way round."""
 
     size: int
 
 
-def _parse_block(options: Options | None) -> Block:
+def _parse_block(options: Options | None) -> PixelBlock:
     size = int((options or {}).get("block_size", 0))
     if size < 1:
         raise ValueError(f"the block size is {size}, it must be at least 1")
-    return Block(size)
+    return PixelBlock(size)
 
 
 def _reverse_axes(op: OperatorInstance) -> set[int | None]:
@@ -60,7 +60,7 @@ def _broadcast_nest(op: OperatorInstance) -> Nest:
 
 
 def _multiples(op: OperatorInstance) -> tuple[int, ...]:
-    """How often TILE repeats each dimension; from the declared shape where it is known at run time only."""
+    """Repetitions of each dimension by TILE; from the declared shape where they are known at run time only."""
     if op.constants[1] is not None:
         return constants_of(op, 1)
     return tuple(out // max(d, 1) for out, d in zip(static_shape(op.outputs[0]), input_shape(op), strict=False))
@@ -168,7 +168,7 @@ TO_DEPTH_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "REVERSE_V2",
         no_attributes,
         (2, 2),
@@ -178,7 +178,7 @@ OPERATORS = (
         _reverse_kernel,
         traits=Traits(row_wise=not_named_axis, moves=True),
     ),
-    Operator(
+    OperatorSpec(
         "BROADCAST_TO",
         no_attributes,
         (2, 2),
@@ -187,9 +187,9 @@ OPERATORS = (
         _where_constant(_broadcast_shape),
         _plain(_broadcast_nest),
         real=lambda op, operands: np.broadcast_to(operands[0], op.outputs[0].max_shape),
-        traits=replace(BY_AXIS, same_if_typed=True, moves=True, shape_operands=(1,)),
+        traits=replace(BY_AXIS, same_if_typed=True, moves=True, roles=Roles(shapes=(1,))),
     ),
-    Operator(
+    OperatorSpec(
         "TILE",
         no_attributes,
         (2, 2),
@@ -197,9 +197,9 @@ OPERATORS = (
         TILE_RULES,
         _where_constant(_tiled),
         _plain(_tile_nest),
-        traits=replace(BY_AXIS, moves=True, shape_operands=(1,)),
+        traits=replace(BY_AXIS, moves=True, roles=Roles(shapes=(1,))),
     ),
-    Operator(
+    OperatorSpec(
         "DEPTH_TO_SPACE",
         _parse_block,
         (1, 1),
@@ -209,7 +209,7 @@ OPERATORS = (
         _plain(_to_space_nest),
         traits=replace(BY_BATCH, ignores_scales=True),
     ),
-    Operator(
+    OperatorSpec(
         "SPACE_TO_DEPTH",
         _parse_block,
         (1, 1),

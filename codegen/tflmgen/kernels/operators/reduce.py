@@ -12,12 +12,12 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
-from tflmgen.kernels.folding.fold_quantized import requantized
+from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.rounded_sums import RequantizedSumsAttributes, mean_multiplier, requantized_sum_fields
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer, channels_of
@@ -244,7 +244,7 @@ QUANTIZED_SUM_HAS_ELEMENTS = where_computed(
 
 def _row(
     name: str, *dtypes: DType, fold: Fold | None, value_range: Transfer | None, real: Real | None = None, **traits: Any
-) -> Operator:
+) -> OperatorSpec:
     """One operator. Sums and means requantise int8 and int16; the extremes leave them as they are."""
 
     rules = (
@@ -266,7 +266,7 @@ def _row(
         Rule("sums of int8 or int16 values that fit into 32 bits", _sums_fit),
         Rule("an output of the shape that the axes leave", lambda op: (op.outputs[0].shape,) == infer(op)),
     )
-    return Operator(
+    return OperatorSpec(
         name,
         parse,
         (2, 2),
@@ -290,7 +290,7 @@ def _wide_kernel(op: OperatorInstance, target: Target) -> Kernel:
 
 _WIDE_RULES = (*COMMON, input_is(0, "input", *QUANTIZED), output_is(DType.INT32))
 
-WIDE_SUM = Operator("WIDE_SUM", parse, (2, 2), 1, _WIDE_RULES, infer, _wide_kernel)
+WIDE_SUM = OperatorSpec("WIDE_SUM", parse, (2, 2), 1, _WIDE_RULES, infer, _wide_kernel)
 """Sums of int8 or int16 elements as int32. Not an operator of TFLite: a sliding window keeps such sums."""
 
 _NUMBERS = (DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32, DType.INT64)

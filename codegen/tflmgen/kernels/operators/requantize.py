@@ -12,11 +12,11 @@ import numpy as np
 
 from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Params, Target, TensorType
 from tflmgen.kernels.folding.fold_elements import Array, dequantize, quantize
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
 from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
-from tflmgen.kernels.traits import UNARY
+from tflmgen.kernels.traits import UNARY, NumberConversion
 
 
 def requantized(op: OperatorInstance, values: Array) -> Array:
@@ -62,7 +62,7 @@ def _fold(op: OperatorInstance) -> list[Array] | None:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "REQUANTIZE",
         no_attributes,
         (1, 1),
@@ -71,6 +71,6 @@ OPERATORS = (
         same_shape,
         _kernel,
         fold=_fold,
-        traits=replace(UNARY, converts=True, by_rows=True, channelwise=True, tabulable=True),
+        traits=replace(UNARY, converts=NumberConversion.REQUANTIZES, by_rows=True, channelwise=True, tabulable=True),
     ),
 )

@@ -9,9 +9,9 @@ import numpy as np
 
 from tflmgen.ir import DType, OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_shape, input_type, static_shape
-from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
+from tflmgen.kernels.traits import MONOTONE, Roles, Traits, any_axis
 
 SAME_TYPE = Rule("an input and an output of one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
 
@@ -81,7 +81,7 @@ def _infer_reshape(op: OperatorInstance) -> tuple[Shape | None, ...]:
 VIEW = Traits(view=True, moves=True, row_wise=any_axis, reshapes_rows=True, monotone_from=MONOTONE)
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "RESHAPE",
         _parse_reshape,
         (1, 2),
@@ -94,9 +94,9 @@ OPERATORS = (
         ),
         _infer_reshape,
         _view,
-        traits=replace(VIEW, shape_operands=(1,)),
+        traits=replace(VIEW, roles=Roles(shapes=(1,))),
     ),
-    Operator(
+    OperatorSpec(
         "SQUEEZE",
         _parse_squeeze,
         (1, 1),
@@ -106,7 +106,7 @@ OPERATORS = (
         _view,
         traits=VIEW,
     ),
-    Operator(
+    OperatorSpec(
         "EXPAND_DIMS",
         no_attributes,
         (2, 2),

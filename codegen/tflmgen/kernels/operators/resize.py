@@ -11,13 +11,13 @@ import numpy as np
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.quantize_math import round_half_away
 from tflmgen.kernels.numeric.strides import Ints
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.operators.mapped_copy import mapped_kernel
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
-from tflmgen.kernels.traits import BY_BATCH
+from tflmgen.kernels.traits import BY_BATCH, Roles
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def _between_float(sampling: Sampling, size: int, wanted: int) -> tuple[list[Int
 
 
 def _between_integer(sampling: Sampling, size: int, wanted: int) -> tuple[list[Ints], list[float]]:
-    """The same in steps of 1/1024, without floats, as TFLite does it for int8 and int16."""
+    """Neighbours and fractions in steps of 1/1024, without floats, as TFLite has them for int8 and int16."""
     if sampling.align_corners and wanted > 1:
         step = (1024 * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
     else:
@@ -150,7 +150,7 @@ SIZE_RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "RESIZE_NEAREST_NEIGHBOR",
         parse,
         (2, 2),
@@ -159,9 +159,9 @@ OPERATORS = (
         _infer,
         _nearest_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,), ignores_scales=True),
+        traits=replace(BY_BATCH, channelwise=True, roles=Roles(shapes=(1,)), ignores_scales=True),
     ),
-    Operator(
+    OperatorSpec(
         "RESIZE_BILINEAR",
         parse,
         (2, 2),
@@ -180,6 +180,6 @@ OPERATORS = (
         _infer,
         _bilinear_kernel,
         value_range=_value_range,
-        traits=replace(BY_BATCH, channelwise=True, shape_operands=(1,), ignores_scales=True),
+        traits=replace(BY_BATCH, channelwise=True, roles=Roles(shapes=(1,)), ignores_scales=True),
     ),
 )

@@ -23,10 +23,9 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, on_fpu
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
-from tflmgen.kernels.operator import BACKWARD, Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import BACKWARD, OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import COMMON, input_shape, input_type, per_tensor, scale, zero_point
 
@@ -133,7 +132,7 @@ def _weights_fit(op: OperatorInstance) -> bool:
     return not _is_hybrid(op) or all(per_tensor(t) and zero_point(t) == 0 for t in weights)
 
 
-def _operator(name: str, rank: int) -> Operator:
+def _operator(name: str, rank: int) -> OperatorSpec:
     rules = (
         *COMMON,
         Rule("float32 tensors; the weights may be int8", _types_fit),
@@ -150,7 +149,7 @@ def _operator(name: str, rank: int) -> Operator:
         ),
         Rule("one scale and zero point 0 for each tensor of int8 weights", _weights_fit),
     )
-    return Operator(name, parse, (5, 5), 1, rules, infer, kernel, updates=(STATE,))
+    return OperatorSpec(name, parse, (5, 5), 1, rules, infer, kernel, updates=(STATE,))
 
 
 OPERATORS = (_operator("RNN", 2), _operator("UNIDIRECTIONAL_SEQUENCE_RNN", 3))

@@ -12,7 +12,7 @@ from functools import partial
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, TensorType
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, quantize_multiplier
 from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.operator import Operator, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_is, output_is, scale, zero_point
 
@@ -44,7 +44,7 @@ def mean_multiplier(multiplier: int, shift: int, count: int) -> tuple[int, int]:
 
 
 def requantized_sum_fields(sums: RequantizedSumsAttributes, output: TensorType) -> Fields:
-    """How sums become elements of the output: offset, multiplier, shift and zero point of the kernels' params."""
+    """Kernel params that make output elements of sums: offset, multiplier, shift and zero point."""
     multiplier, shift = quantize_multiplier(sums.input_scale / scale(output))
     # As in TFLite, a mean of no integers is 0, whatever the zero point.
     of_nothing = sums.gives_mean and not sums.count
@@ -78,7 +78,7 @@ def _kernel(name: str, op: OperatorInstance, target: Target) -> Kernel:
 
 
 OPERATORS = tuple(
-    Operator(
+    OperatorSpec(
         name,
         no_attributes,
         (1, 1),

@@ -11,7 +11,7 @@ import numpy as np
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of
 from tflmgen.kernels.ranges.range_elements import broadcast
@@ -57,8 +57,8 @@ def _kernel(shapes: Shapes, op: OperatorInstance, target: Target) -> Kernel:
     )
 
 
-def _operator(name: str, shapes: Shapes, *rules: Rule) -> Operator:
-    return Operator(
+def _operator(name: str, shapes: Shapes, *rules: Rule) -> OperatorSpec:
+    return OperatorSpec(
         name,
         no_attributes,
         (3, 3),

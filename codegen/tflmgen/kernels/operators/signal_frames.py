@@ -29,7 +29,7 @@ def _count(initial: int) -> State:
 
 
 def _outer(op: OperatorInstance) -> int:
-    """How many streams there are beside each other: the product of all but the innermost dimension."""
+    """Number of parallel streams: the product of all but the innermost dimension."""
     return input_type(op, 0).elements // input_shape(op)[-1]
 
 

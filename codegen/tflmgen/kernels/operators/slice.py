@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, static_shape
-from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Traits
+from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Roles, Traits
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def _parse(options: Options | None) -> Masks:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class DimensionCut:
     """Range taken along one dimension of the input: `count` elements from `start` on, at a distance of `step`.
 
     `entry` is the index among the bounds where `start` is read at run time; `kept` tells that the output has the
@@ -54,7 +54,7 @@ class Cut:
     entry: int | None = None
 
 
-def _slice_cuts(op: OperatorInstance) -> list[Cut] | None:
+def _slice_cuts(op: OperatorInstance) -> list[DimensionCut] | None:
     """SLICE's cuts; a size of -1 reaches to the end. None where a bound is out of range."""
     shape = input_shape(op)
     begins = constants_of(op, 1) if op.constants[1] is not None else (None,) * len(shape)
@@ -66,7 +66,7 @@ def _slice_cuts(op: OperatorInstance) -> list[Cut] | None:
         count = dim - begin if size == -1 and begin is not None else size
         if count < 0 or (begin or 0) < 0 or (begin or 0) + count > dim:
             return None
-        cuts.append(Cut(begin or 0, 1, count, entry=entry if begin is None else None))
+        cuts.append(DimensionCut(begin or 0, 1, count, entry=entry if begin is None else None))
     return cuts
 
 
@@ -77,7 +77,7 @@ def _ellipsis_length(op: OperatorInstance, entries: int) -> int:
     return len(input_type(op, 0).shape) - (entries - 1 - new)
 
 
-def _strided_cuts(op: OperatorInstance) -> list[Cut | None] | None:
+def _strided_cuts(op: OperatorInstance) -> list[DimensionCut | None] | None:
     """STRIDED_SLICE's cuts in the output's order; None inside the list is a new dimension of 1.
 
     None where the bounds do not fit the input.
@@ -86,7 +86,7 @@ def _strided_cuts(op: OperatorInstance) -> list[Cut | None] | None:
     masks: Masks = op.attributes
     steps = constants_of(op, 3)
     entries = len(steps)
-    cuts: list[Cut | None] = []
+    cuts: list[DimensionCut | None] = []
     axis = 0
     for entry in range(entries):
         bit = 1 << entry
@@ -94,7 +94,7 @@ def _strided_cuts(op: OperatorInstance) -> list[Cut | None] | None:
             length = _ellipsis_length(op, entries)
             if length < 0 or axis + length > len(shape):
                 return None
-            cuts += [Cut(0, 1, dim) for dim in shape[axis : axis + length]]
+            cuts += [DimensionCut(0, 1, dim) for dim in shape[axis : axis + length]]
             axis += length
         elif masks.new_axis & bit:
             cuts.append(None)
@@ -106,10 +106,10 @@ def _strided_cuts(op: OperatorInstance) -> list[Cut | None] | None:
                 return None
             cuts.append(cut)
             axis += 1
-    return cuts + [Cut(0, 1, dim) for dim in shape[axis:]]
+    return cuts + [DimensionCut(0, 1, dim) for dim in shape[axis:]]
 
 
-def _strided_cut(op: OperatorInstance, entry: int, dim: int) -> Cut | None:
+def _strided_cut(op: OperatorInstance, entry: int, dim: int) -> DimensionCut | None:
     masks: Masks = op.attributes
     step, bit = constants_of(op, 3)[entry], 1 << entry
     begin_known = op.constants[1] is not None
@@ -117,13 +117,13 @@ def _strided_cut(op: OperatorInstance, entry: int, dim: int) -> Cut | None:
     if masks.shrink_axis & bit:
         if masks.begin & bit:
             # TensorFlow ignores the mask here; its Lite runtimes do not.
-            return Cut(0 if step > 0 else dim - 1, 1, 1, kept=False) if dim else None
+            return DimensionCut(0 if step > 0 else dim - 1, 1, 1, kept=False) if dim else None
         if not begin_known:
-            return Cut(0, 1, 1, kept=False, entry=entry)
+            return DimensionCut(0, 1, 1, kept=False, entry=entry)
         start = begin + dim if begin < 0 else begin
-        return Cut(start, 1, 1, kept=False) if 0 <= start < dim else None
+        return DimensionCut(start, 1, 1, kept=False) if 0 <= start < dim else None
     if not begin_known and not masks.begin & bit:
-        return Cut(0, step, _declared(op, entry), entry=entry)
+        return DimensionCut(0, step, _declared(op, entry), entry=entry)
     low, high = (0, dim) if step > 0 else (-1, dim - 1)
 
     def clamped(value: int) -> int:
@@ -133,11 +133,11 @@ def _strided_cut(op: OperatorInstance, entry: int, dim: int) -> Cut | None:
     if masks.end & bit:
         stop = high if step > 0 else low
     elif op.constants[2] is None:
-        return Cut(start, step, _declared(op, entry))
+        return DimensionCut(start, step, _declared(op, entry))
     else:
         end = constants_of(op, 2)[entry]
         stop = clamped(begin + end if masks.offset else end)
-    return Cut(start, step, max(0, -(-(stop - start) // step)))
+    return DimensionCut(start, step, max(0, -(-(stop - start) // step)))
 
 
 def _declared(op: OperatorInstance, entry: int) -> int:
@@ -147,13 +147,13 @@ def _declared(op: OperatorInstance, entry: int) -> int:
     return shape[entry - before] if entry - before < len(shape) else -1
 
 
-def _cuts(op: OperatorInstance) -> list[Cut]:
+def _cuts(op: OperatorInstance) -> list[DimensionCut]:
     cuts = _strided_cuts(op) if isinstance(op.attributes, Masks) else _slice_cuts(op)
     return [cut for cut in cuts or () if cut is not None]
 
 
 def rows_cut(op: OperatorInstance) -> int | None:
-    """Where a slice of [batch, height, width, channels] begins that takes some rows whole; None for any other."""
+    """First row of a slice of [batch, height, width, channels] that takes some rows whole; None for any other."""
     shape, output = input_shape(op), static_shape(op.outputs[0])
     cuts = _cuts(op)
     if len(shape) != 4 or len(output) != 4 or any(c.entry is not None or c.step != 1 or not c.kept for c in cuts):
@@ -299,7 +299,7 @@ def _keeps_order(op: OperatorInstance, axis: int) -> bool:
 
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "SLICE",
         no_attributes,
         (3, 3),
@@ -308,10 +308,10 @@ OPERATORS = (
         _infer_slice,
         _kernel,
         traits=replace(
-            BY_AXIS, same_if_typed=True, cuts=True, moves=True, monotone_from=MONOTONE, shape_operands=(1, 2)
+            BY_AXIS, same_if_typed=True, cuts=True, moves=True, monotone_from=MONOTONE, roles=Roles(shapes=(1, 2))
         ),
     ),
-    Operator(
+    OperatorSpec(
         "STRIDED_SLICE",
         _parse,
         (4, 4),
@@ -319,6 +319,6 @@ OPERATORS = (
         STRIDED_RULES,
         _infer_strided,
         _kernel,
-        traits=Traits(row_wise=_keeps_order, cuts=True, moves=True, monotone_from=MONOTONE, shape_operands=(1, 2)),
+        traits=Traits(row_wise=_keeps_order, cuts=True, moves=True, monotone_from=MONOTONE, roles=Roles(shapes=(1, 2))),
     ),
 )

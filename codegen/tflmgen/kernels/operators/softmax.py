@@ -11,7 +11,8 @@ from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Ou
 from tflmgen.kernels.numeric.fixed_point import doubling_high_multiply, exp_on_negative
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import capped_multiplier, is_representable, quantize_multiplier
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.operators.quantized_unary import SHARES
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.rules import (
@@ -157,4 +158,4 @@ RULES = (
 
 TRAITS = Traits(row_wise=not_last_axis, along_last=True, neutral=-math.inf)
 
-OPERATORS = (Operator("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel, traits=TRAITS),)
+OPERATORS = (OperatorSpec("SOFTMAX", parse, (1, 1), 1, RULES, infer, kernel, fixed=SHARES, traits=TRAITS),)

@@ -8,10 +8,10 @@ import numpy as np
 
 from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
 from tflmgen.kernels.numeric.strides import Ints
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.rules import COMMON, QUANTIZED, SAME_QUANTIZATION, constant, input_is, input_shape, input_type
-from tflmgen.kernels.traits import Traits
+from tflmgen.kernels.traits import Roles, Traits
 
 HEADER = "space_batch.h"
 
@@ -77,7 +77,7 @@ def _is_after_space(op: OperatorInstance, axis: int) -> bool:
     return axis > len(_block(op))
 
 
-TRAITS = Traits(row_wise=_is_after_space, shape_operands=(2,))
+TRAITS = Traits(row_wise=_is_after_space, roles=Roles(shapes=(2,)))
 
 
 SHARED = (
@@ -124,7 +124,7 @@ TO_BATCH_FAULT = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "SPACE_TO_BATCH_ND",
         no_attributes,
         (3, 3),
@@ -135,7 +135,7 @@ OPERATORS = (
         fault=TO_BATCH_FAULT,
         traits=TRAITS,
     ),
-    Operator(
+    OperatorSpec(
         "BATCH_TO_SPACE_ND",
         no_attributes,
         (3, 3),

@@ -27,13 +27,12 @@ from tflmgen.ir import (
     Scratch,
     Target,
 )
-from tflmgen.kernels.candidates import fast_kernels, on_fpu
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
 from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.requests import Svdf
@@ -181,7 +180,7 @@ RULES = (
     ),
 )
 
-OPERATORS = (Operator("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(STATE,)),)
+OPERATORS = (OperatorSpec("SVDF", parse, (1, 5), 1, RULES, infer, kernel, updates=(STATE,)),)
 
 
 KERNEL = KernelDeclaration(

@@ -1,4 +1,4 @@
-"""What the int8 kernels of SVDF have in common: operands, sizes, and the numbers that zero points are folded into."""
+"""Numbers of the int8 kernels of SVDF: operands, sizes, and biases that zero points are folded into."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
-from tflmgen.kernels.operator import Operator, Rule, Shape, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
@@ -47,5 +47,14 @@ RULES = (
 )
 
 OPERATORS = (
-    Operator("TRANSPOSE", no_attributes, (2, 2), 1, RULES, _infer, _kernel, traits=replace(BY_AXIS, moves=True)),
+    OperatorSpec(
+        "TRANSPOSE",
+        no_attributes,
+        (2, 2),
+        1,
+        RULES,
+        _infer,
+        _kernel,
+        traits=replace(BY_AXIS, permutes=True, moves=True),
+    ),
 )

@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
-from tflmgen.kernels.candidates import fast_kernels
-from tflmgen.kernels.choice import choose_fastest
+from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.quantize_math import fused_activation
@@ -27,13 +26,13 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
 )
 from tflmgen.kernels.numeric.window import Fields, Window, four, parse_steps
-from tflmgen.kernels.operator import Operator, Options, Rule, Shape
+from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import Int16TransposedConvolution, TransposedConvolution
 from tflmgen.kernels.rules import input_is, input_shape, input_type, static_shape, zero_point
-from tflmgen.kernels.traits import Traits
+from tflmgen.kernels.traits import Roles, Traits
 
 SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}
 
@@ -144,6 +143,6 @@ RULES = (
     Rule("an input of the size that a convolution of the output would have", _sizes_fit),
 )
 
-TRAITS = Traits(clamped=True, shape_operands=(0,))
+TRAITS = Traits(clamped=True, roles=Roles(data=2, weights=1, bias=3, scale_axis=OUTPUT_CHANNELS, shapes=(0,)))
 
-OPERATORS = (Operator("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=TRAITS),)
+OPERATORS = (OperatorSpec("TRANSPOSE_CONV", parse, (3, 4), 1, RULES, infer, kernel, traits=TRAITS),)

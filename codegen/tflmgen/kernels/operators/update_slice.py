@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, strides_of
-from tflmgen.kernels.operator import Operator, Rule, no_attributes
+from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, labels, same_quantization
@@ -61,7 +61,7 @@ RULES = (
 )
 
 OPERATORS = (
-    Operator(
+    OperatorSpec(
         "DYNAMIC_UPDATE_SLICE",
         no_attributes,
         (3, 3),

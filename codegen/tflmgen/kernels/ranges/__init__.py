@@ -1,1 +1,1 @@
-"""Which values an operator can give, from those that its inputs can have: transfer functions on intervals."""
+"""Transfer functions on intervals: values that an operator can give, from those that its inputs can have."""

@@ -59,7 +59,7 @@ class Interval:
         return bool((self.low >= low).all() and (self.high <= high).all())
 
     def spread(self, channels: int) -> Interval:
-        """The same elements in a tensor of so many channels, whose order among these is not known."""
+        """The interval of these elements in a tensor of so many channels, whose order among these is not known."""
         low, high = self.hull
         return Interval(np.full(channels, low), np.full(channels, high))
 

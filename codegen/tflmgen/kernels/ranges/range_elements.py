@@ -62,7 +62,7 @@ def by_table(fold: Fold) -> Transfer:
 
 
 def broadcast_pair(op: OperatorInstance, inputs: Inputs) -> tuple[Interval, Interval] | None:
-    """Both operands, broadcast to the channels of the output."""
+    """Intervals of the two operands, broadcast to the channels of the output."""
     left, other = inputs
     if left is None or other is None:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.folding.fold_quantized import requantized
+from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix
 from tflmgen.kernels.numeric.window import window_of

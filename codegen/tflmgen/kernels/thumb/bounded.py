@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.fixed_point import INT32_END
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 from tflmgen.kernels.thumb.thumb_requantisation import (
     OFFSETS,
     OUTPUTS,
@@ -47,7 +47,7 @@ FEWEST_REQUANTISED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedConstants:
     """Constants per channel: 2^12 h + l; 2^10 b + f; r.
 
     clamped  outputs can leave the layer's range and not int8's
@@ -65,14 +65,14 @@ class Bounded:
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
 
-def bounded(layer: Layer) -> Bounded | None:
+def bounded(layer: Int8Layer) -> BoundedConstants | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
     known = bounded_channels(layer)
     return known[0] if known and known[1].all() else None
 
 
 @lru_cache(maxsize=2)
-def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
+def bounded_channels(layer: Int8Layer) -> tuple[BoundedConstants, Booleans] | None:
     """Constants as bounded() returns them, and whether they are exact for each channel, [channels]; None where sums may
     overflow.
     """
@@ -99,20 +99,20 @@ def bounded_channels(layer: Layer) -> tuple[Bounded, Booleans] | None:
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = (saturated[0] != low) | (saturated[1] != high)
     multipliers, starts, widths = np.where(exact, constants[:, :, 0], 0)
-    return Bounded(multipliers, starts, widths, bool(clamped[exact].any())), exact
+    return BoundedConstants(multipliers, starts, widths, bool(clamped[exact].any())), exact
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Search for constants: a layer's least and greatest accumulators [channels, 1], thresholds [channels, 255]."""
 
-    layer: Layer
+    layer: Int8Layer
     least: Integers
     greatest: Integers
     thresholds: Integers
 
     def channels(self, rows: NDArray[np.intp]) -> _Search:
-        """The same for some channels."""
+        """The search for some of the channels."""
         return _Search(self.layer.channels(rows), self.least[rows], self.greatest[rows], self.thresholds[rows])
 
     @property

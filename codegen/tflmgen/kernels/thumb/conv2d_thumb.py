@@ -10,13 +10,12 @@ from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.kernel_requantisation import Bounded as BoundedSums
-from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
+from tflmgen.kernels.numeric.kernel_requantisation import BoundedSums, Halves, wrapped
 from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
 from tflmgen.kernels.requests import Convolution
 from tflmgen.kernels.rules import input_type, zero_point
-from tflmgen.kernels.thumb.bounded import Bounded, bounded
-from tflmgen.kernels.thumb.thumb_requantisation import MAX_TERMS, Requantisations, own_requantisations
+from tflmgen.kernels.thumb.bounded import BoundedConstants, bounded
+from tflmgen.kernels.thumb.thumb_requantisation import MAX_TERMS, ThumbRequantisations, own_requantisations
 
 HEADER = "conv2d_thumb.h"
 BLOCK = header_constant("conv2d_block_thumb.h", "TFLMGEN_CONV2D_THUMB_LANES")
@@ -38,7 +37,7 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     channels, terms = layer.weights.shape
     if terms > MAX_TERMS:
         return None
-    requantisation: Bounded | Requantisations | None = bounded(layer) or own_requantisations(layer)
+    requantisation: BoundedConstants | ThumbRequantisations | None = bounded(layer) or own_requantisations(layer)
     if requantisation is None:
         return None
     fields = params(
@@ -54,26 +53,28 @@ def conv2d_thumb(request: Convolution) -> Kernel | None:
     distance = window.block_distance(channels, BLOCK)
     input_overlaps = overlaps(op.outputs[0], distance)
     kernel = Kernel(
-        f"tflmgen_conv2d_thumb{'_bounded' if isinstance(requantisation, Bounded) else ''}_s8",
+        f"tflmgen_conv2d_thumb{'_bounded' if isinstance(requantisation, BoundedConstants) else ''}_s8",
         HEADER,
         (Input(0), stream, Scratch(2 * BLOCK * rows), Output(0)),
         fields,
         input_overlaps,
-        Cost(request.macs, numbers=(("signed", isinstance(requantisation, Requantisations)),)),
+        Cost(request.macs, numbers=(("signed", isinstance(requantisation, ThumbRequantisations)),)),
         "thumb",
     )
     pixels = window.flat.input[2]
     return go_backward(op, kernel, window, range(pixels % BLOCK, pixels, BLOCK))
 
 
-def _stream(weights: Integers, rows: int, requantisation: Bounded | Requantisations) -> NDArray[np.uint32]:
+def _stream(
+    weights: Integers, rows: int, requantisation: BoundedConstants | ThumbRequantisations
+) -> NDArray[np.uint32]:
     """Weights as [groups, rows, GROUP]; per channel its constants; the masks that are left."""
     channels, terms = weights.shape
     padded = np.zeros((-(-channels // GROUP) * GROUP, rows), dtype=np.int8)
     padded[:channels, rows - terms :] = weights
     grouped = np.ascontiguousarray(padded.reshape(-1, GROUP, rows).transpose(0, 2, 1))
     first, *others = _masks(padded[:channels])
-    if isinstance(requantisation, Bounded):
+    if isinstance(requantisation, BoundedConstants):
         constants = requantisation.words
         constants[:, 1] |= first
     else:

@@ -7,7 +7,7 @@ import numpy as np
 from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves
+from tflmgen.kernels.numeric.kernel_requantisation import BoundedSums, Halves
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
@@ -63,7 +63,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
     bounded = "_bounded" in call.function
     words = records(call.words(2), [("words", "<u4" if bounded else "<i4", (3 if bounded else 5,))], call.channels)
     constants, none = words["words"].astype(np.int64), np.zeros(call.channels, dtype=np.int64)
-    outputs = Bounded(constants).outputs if bounded else Halves(constants, none).outputs
+    outputs = BoundedSums(constants).outputs if bounded else Halves(constants, none).outputs
     return [UnpackedPart(np.arange(call.channels), weights, outputs)]
 
 

@@ -12,12 +12,12 @@ from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overla
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.header_constants import header_constant
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer
-from tflmgen.kernels.numeric.kernel_requantisation import Bounded, Halves, wrapped
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
+from tflmgen.kernels.numeric.kernel_requantisation import BoundedSums, Halves, wrapped
 from tflmgen.kernels.numeric.packed_readers import without_padding
 from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.numeric.window import Window
-from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, WindowRequest
+from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, SlidingRequest
 from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.thumb.bounded import bounded_channels
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
@@ -36,7 +36,7 @@ _OTHER_BYTES = 4 * (
 """Bytes in front of a plane that hold the start values of a window's sums, and the kernel's constants."""
 
 
-def depthwise_thumb(request: WindowRequest) -> tuple[Kernel, ...]:
+def depthwise_thumb(request: SlidingRequest) -> tuple[Kernel, ...]:
     """The kernels of one or more filters per channel, with strips of several heights; none is exact for some."""
     op, window, layer = request.op, request.window, request.layer
     channels, taps = layer.weights.shape
@@ -121,7 +121,7 @@ def _places(window: Window, channels: int, columns: bool) -> tuple[tuple[str, in
     )
 
 
-def _constants(layer: Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[np.bool_], bool] | None:
+def _constants(layer: Int8Layer, mixed: bool) -> tuple[NDArray[np.uint32], NDArray[np.bool_], bool] | None:
     """(per channel five words, whether it is beyond a window, whether outputs are to be clamped); None where none are.
 
     mixed: a few channels may be, others not; else all are or none is. Those that are not have three words.
@@ -211,7 +211,7 @@ def _lines_are_columns(call: PackedCall) -> bool:
 def _part(rows: NDArray[np.int64], weights: Integers, words: NDArray[np.uint32], far: bool) -> UnpackedPart:
     constants = words[rows].astype(np.int64)
     none = np.zeros(len(rows), dtype=np.int64)
-    outputs = Halves(wrapped(constants), none).outputs if far else Bounded(constants[:, :3]).outputs
+    outputs = Halves(wrapped(constants), none).outputs if far else BoundedSums(constants[:, :3]).outputs
     return UnpackedPart(rows, weights[rows], outputs)
 
 

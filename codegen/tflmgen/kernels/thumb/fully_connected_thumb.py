@@ -132,13 +132,13 @@ def _masks(small: NDArray[np.bool_]) -> NDArray[np.uint32]:
 
 
 def _mask_places(values: int) -> list[int]:
-    """Where the masks of a group stand among its words, before they are inserted."""
+    """Places of a group's masks among its words, before they are inserted."""
     first, step = values % _OCTET, _OCTET * MASKED
     return [0, *range(first + step, values, step)]
 
 
 def single_units(units: int) -> int:
-    """How many units are computed one by one."""
+    """Number of units that are computed one by one."""
     return units % GROUP if units % GROUP < GROUP - 1 else 0
 
 

@@ -7,10 +7,9 @@ import numpy as np
 from tflmgen.ir import Kernel
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.numeric.int8_layer import Layer
-from tflmgen.kernels.numeric.int8_products import all_products
+from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operators.mul_kernels import mul_kernel
+from tflmgen.kernels.operators.mul_kernels import all_products, mul_kernel
 from tflmgen.kernels.requests import Multiplication
 from tflmgen.kernels.rules import zero_point
 from tflmgen.kernels.thumb.thumb_requantisation import requantisations
@@ -23,7 +22,7 @@ def mul_thumb(request: Multiplication) -> Kernel | None:
     least, greatest = int(products.min()), int(products.max())
     # A layer of one channel and one weight, whose sums are these products, and perhaps a few more.
     weight = -(-(greatest - least) // 255)
-    layer = Layer(
+    layer = Int8Layer(
         np.array([[weight]], dtype=np.int64),
         np.array([least + 128 * weight], dtype=np.int64),
         (quantize_multiplier(request.factor),),

@@ -1,4 +1,4 @@
-"""What the Thumb kernels (for ARMv6-M, which has no long multiplication) need to know of a layer's output channels.
+"""Numbers of a layer's output channels for the Thumb kernels (ARMv6-M has no long multiplication).
 
 They requantise a sum a = 2^10 h + l by y = h m + ((l m + h f) >> 10) + c, out = (y >> s) - 128, saturated: products
 of 32 bits only. The multiplier has the bits of m and the 10 more of f. It, c and s are searched such that this equals
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.numeric.fixed_point import INT32_END, requantized
-from tflmgen.kernels.numeric.int8_layer import Integers, Layer, accumulators
+from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 
 MAX_TERMS = 2**16
 """Sums of more products of 16 bits could leave 32."""
@@ -28,7 +28,7 @@ OFFSETS = (
     0,
     *(sign * n for n in (*range(1, 97), *(k * 2**e for e in range(5, 11) for k in (4, 5, 6, 7))) for sign in (1, -1)),
 )
-"""What is added to the nearest multiplier, in its finest steps, until one is exact."""
+"""Steps that are added to the nearest multiplier, in its finest unit, until one is exact."""
 
 _TOGETHER = 32
 """Multipliers of channels that are tried together: NumPy takes as long for one as for some dozen."""
@@ -47,7 +47,7 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Requantisations:
+class ThumbRequantisations:
     """Constants per channel: m; addend c; 256 f + s; and the sign fix, which is added to c where a + bias < 0, as `a`
     lacks the bias.
 
@@ -75,7 +75,7 @@ class Requantisations:
         return (np.stack(columns, axis=1) % 2**32).astype(np.uint32)
 
 
-def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
+def requantisations(layer: Int8Layer, biases: Integers) -> ThumbRequantisations | None:
     """Constants with which the kernels are exact for every input, or None where there are none.
 
     biases: what the kernel's sums lack, per channel.
@@ -111,24 +111,24 @@ def requantisations(layer: Layer, biases: Integers) -> Requantisations | None:
     saturated = [np.clip(end, -128, 127) for end in ends]
     clamped = bool((((saturated[0] != low) | (saturated[1] != high)) & ~constant).any())
     multiplier, addend, shift, sign_fix = requantisation[:, :, 0]
-    return Requantisations(multiplier, addend, shift, sign_fix, biases, bool(sign_fix.any()), clamped)
+    return ThumbRequantisations(multiplier, addend, shift, sign_fix, biases, bool(sign_fix.any()), clamped)
 
 
 @lru_cache(maxsize=2)
-def own_requantisations(layer: Layer) -> Requantisations | None:
+def own_requantisations(layer: Int8Layer) -> ThumbRequantisations | None:
     """Requantisations of sums that lack the layer's bias."""
     return requantisations(layer, layer.bias)
 
 
 @lru_cache(maxsize=2)
-def raised_requantisations(layer: Layer) -> Requantisations | None:
+def raised_requantisations(layer: Int8Layer) -> ThumbRequantisations | None:
     """Requantisations of sums of products with inputs to which 128 was added; None where sums could leave 32 bits."""
     if layer.weights.shape[1] > MAX_TERMS:
         return None
     return requantisations(layer, layer.bias - 128 * layer.weights.sum(axis=1))
 
 
-def factors(layer: Layer) -> NDArray[np.float64]:
+def factors(layer: Int8Layer) -> NDArray[np.float64]:
     """Real factors from accumulators to outputs, [channels, 1]."""
     return np.array([[multiplier * 2.0 ** (shift - 31)] for multiplier, shift in layer.scales])
 
@@ -138,20 +138,20 @@ def next_offsets(tried: int, channels: int) -> Integers:
     return np.array(OFFSETS[tried : tried + (max(1, _TOGETHER // channels) if tried else 1)])
 
 
-def finest_steps(layer: Layer, multipliers: Integers) -> Integers:
+def finest_steps(layer: Int8Layer, multipliers: Integers) -> Integers:
     """Change of `multipliers` [channels, 1] for an offset of 1 (OFFSETS): at least 1."""
     steps: Integers = np.maximum(np.rint(multipliers * factors(layer) / (len(OUTPUTS) * _FINE)), 1).astype(np.int64)
     return steps
 
 
-def output_of(layer: Layer, accumulator: Integers) -> Integers:
+def output_of(layer: Int8Layer, accumulator: Integers) -> Integers:
     """zero point + tflmgen_requantize(accumulator), for [channels, n]."""
     multiplier, shift = np.array(layer.scales, dtype=np.int64).T[:, :, None]
     result: Integers = requantized(accumulator, multiplier, shift) + layer.zero_point
     return result
 
 
-def thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
+def thresholds(layer: Int8Layer, least: Integers, greatest: Integers) -> Integers:
     """[channels, 255]: the least accumulator of an output of -127 ... 127 or more; where none has, one too many."""
     low, high = np.repeat(least, 255, axis=1), np.repeat(greatest + 1, 255, axis=1)
     while (low < high).any():
@@ -165,14 +165,14 @@ def thresholds(layer: Layer, least: Integers, greatest: Integers) -> Integers:
 class _Staircase:
     """Outputs as a step function of each channel's accumulator: thresholds [channels, 255], others [channels, 1]."""
 
-    layer: Layer
+    layer: Int8Layer
     biases: Integers
     least: Integers
     greatest: Integers
     thresholds: Integers
 
     def channels(self, rows: NDArray[np.intp]) -> _Staircase:
-        """The same for some channels."""
+        """The staircases of some of the channels."""
         parts = (part[rows] for part in (self.biases, self.least, self.greatest, self.thresholds))
         return _Staircase(self.layer.channels(rows), *parts)
 

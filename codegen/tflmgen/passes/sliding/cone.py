@@ -15,7 +15,7 @@ from tflmgen.ir import Block, Function, Node, Op, Value, blocks_of, definitions_
 from tflmgen.passes.sliding.moving_sums import MovingSum
 from tflmgen.passes.sliding.recognition import Recognition
 from tflmgen.passes.sliding.rings import Ring, ring_of
-from tflmgen.passes.sliding.row_maps import Cut, RowMap
+from tflmgen.passes.sliding.row_maps import CutRows, RowMap
 from tflmgen.passes.sliding.track import Span, Track, hull, meet, size, union
 
 
@@ -160,7 +160,7 @@ def _forwards(
 
 
 def _cut(row_map: RowMap) -> Span:
-    assert isinstance(row_map, Cut)
+    assert isinstance(row_map, CutRows)
     return 0, row_map.cuts[row_map.axis][1]
 
 

@@ -90,8 +90,33 @@ class GraphBuilder:
         type_ = parts[0].type.with_dim(axis, rows)
         return self.op("CONCATENATION", parts, ((name, type_),), self.options("CONCATENATION", axis=axis), origin)[0]
 
+    def sum(self, first: Value, second: Value, name: str, type_: TensorType, origin: Origin, sign: int = 1) -> Value:
+        """first + sign * second, element by element."""
+        operator = "ADD" if sign > 0 else "SUB"
+        return self.op(operator, (first, second), ((name, type_),), self.options(operator), origin)[0]
+
+    def remainder(self, dividend: Value, divisor: int, name: str, origin: Origin) -> Value:
+        """The remainder of integers, of the divisor's sign."""
+        operands = dividend, self.integers([divisor])
+        return self.op("FLOOR_MOD", operands, ((name, dividend.type),), None, origin)[0]
+
+    def wide_sum(
+        self, value: Value, axes: frozenset[int], keep_dims: bool, name: str, type_: TensorType, origin: Origin
+    ) -> Value:
+        """Sums of int8 or int16 elements along axes, in int32."""
+        attributes = self.options("WIDE_SUM", keep_dims=keep_dims)
+        return self.op("WIDE_SUM", (value, self.integers(sorted(axes))), ((name, type_),), attributes, origin)[0]
+
+    def rows_at(self, table: Value, indices: Value, name: str, type_: TensorType, origin: Origin) -> Value:
+        """Rows of a table by their indices."""
+        return self.op("GATHER", (table, indices), ((name, type_),), self.options("GATHER"), origin)[0]
+
+    def with_row(self, table: Value, index: Value, row: Value, origin: Origin) -> Value:
+        """The table with another row at an index."""
+        return self.op("ROW_STORE", (table, index, row), ((table.name, table.type),), None, origin)[0]
+
     def counted(self, counter: Value, limit: int, origin: Origin) -> Value:
         """The next value of a counter of invokes, at most `limit`."""
         increment, maximum = (self.constant("pushes", np.array([n]), counter.type) for n in (1, limit))
-        (above,) = self.op("ADD", (counter, increment), (("pushes", counter.type),), self.options("ADD"), origin)
+        above = self.sum(counter, increment, "pushes", counter.type, origin)
         return self.op("MINIMUM", (above, maximum), (("pushes", counter.type),), None, origin)[0]

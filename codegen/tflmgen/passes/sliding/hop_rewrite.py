@@ -22,7 +22,7 @@ from tflmgen.ir import with_regions as node_with_regions
 from tflmgen.passes.sliding.cone import Cone, values_read
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.moving_sums import MovingSum
-from tflmgen.passes.sliding.rings import POSITION, Part, Ring
+from tflmgen.passes.sliding.rings import POSITION, HeldRows, Ring
 from tflmgen.passes.sliding.track import Span
 
 
@@ -39,7 +39,7 @@ class Hop:
     nexts: tuple[Value, ...]
 
 
-def cached(cone: Cone, inputs: Mapping[Value, Part]) -> dict[Value, Span]:
+def cached(cone: Cone, inputs: Mapping[Value, HeldRows]) -> dict[Value, Span]:
     """Tensors with a cache, and its rows in this window: of all but inputs that are there whole."""
     return {
         value: span
@@ -48,12 +48,12 @@ def cached(cone: Cone, inputs: Mapping[Value, Part]) -> dict[Value, Span]:
     }
 
 
-class Rewrite:
+class HopRewrite:
     """One function's nodes, one after the other."""
 
     def __init__(self, function: Function, cone: Cone, builder: GraphBuilder, origin: Origin) -> None:
         self._function, self._cone, self._builder, self._origin = function, cone, builder, origin
-        self._parts: dict[Value, list[Part]] = {}
+        self._parts: dict[Value, list[HeldRows]] = {}
         self._read: dict[tuple[Value, tuple[Span, ...]], Value] = {}
         self._sums: dict[int, Value] = {}
 
@@ -61,7 +61,7 @@ class Rewrite:
         """The module with the function rewritten. sliding: input -> the newest rows of it."""
         function, builder, cone = self._function, self._builder, self._cone
         newest = {
-            value: Part((cone.tracks[value].rows - cone.tracks[value].hop, cone.tracks[value].rows), rows)
+            value: HeldRows((cone.tracks[value].rows - cone.tracks[value].hop, cone.tracks[value].rows), rows)
             for value, rows in sliding.items()
         }
         hop = self.hop(newest)
@@ -79,7 +79,7 @@ class Rewrite:
             state={**module.state, **variables},
         )
 
-    def hop(self, newest: Mapping[Value, Part]) -> Hop:
+    def hop(self, newest: Mapping[Value, HeldRows]) -> Hop:
         """Adds the nodes of a hop to the builder. newest: input -> the rows of it that exist before the hop."""
         self._parts.update({value: [part] for value, part in newest.items()})
         caches: dict[str, Value] = {}
@@ -93,7 +93,7 @@ class Rewrite:
             track = self._cone.tracks[value]
             type_ = value.type.with_dim(track.axis, span[1] - span[0])
             oldest, *later[value] = self._phases(caches, name, type_, track.period)
-            self._parts.setdefault(value, []).append(Part(span, oldest))
+            self._parts.setdefault(value, []).append(HeldRows(span, oldest))
         for id_, moving in self._cone.sums.items():
             name = f"sums {len(caches)} of {moving.value.name}"
             self._sums[id_], *later[id_] = self._phases(caches, name, moving.type, moving.track.period)
@@ -145,7 +145,7 @@ class Rewrite:
             built = row_map.build(span, inputs, self._builder)
             for value, part in zip(row_map.op.outputs, built, strict=True):
                 if row_map.tracks:
-                    self._parts.setdefault(value, []).append(Part(span, part))
+                    self._parts.setdefault(value, []).append(HeldRows(span, part))
                 else:
                     self._read[value, ()] = part
 
@@ -183,7 +183,7 @@ class Rewrite:
         return (*state, self._rows(value, [(first + track.hop, end + track.hop)], self._origin))
 
     def _rows(self, value: Value, spans: Sequence[Span], origin: Origin) -> Value:
-        """These rows of a tensor in one value, one span after the other."""
+        """A value that holds rows of a tensor, one span after the other."""
         key = value, tuple(spans)
         if key not in self._read:
             self._read[key] = self._joined(value, spans, origin)

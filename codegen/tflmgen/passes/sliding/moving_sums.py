@@ -56,19 +56,17 @@ class MovingSum:
 
     def of_rows(self, rows: Value, builder: GraphBuilder) -> Value:
         """The sums of these rows."""
-        axes = builder.integers(sorted(self.sums.axes))
-        attributes = builder.options("WIDE_SUM", keep_dims=self.sums.keeps_axes)
-        outputs = ((self.value.name, self.type),)
-        return builder.op("WIDE_SUM", (rows, axes), outputs, attributes, self.op.origin)[0]
+        sums, name = self.sums, self.value.name
+        return builder.wide_sum(rows, sums.axes, sums.keeps_axes, name, self.type, self.op.origin)
 
     def of_hop(self, kept: Value, rows: RowsOf, builder: GraphBuilder) -> tuple[Value, Value]:
         """The operator's output, and the sums to keep. kept: those of rows that an earlier window had, too."""
         track, origin = self.track, self.op.origin
-        middle = self._combined("ADD", kept, rows(self.value, [track.new], origin), builder)
-        next_ = self._combined("SUB", middle, rows(self.value, [self._leaving], origin), builder)
+        middle = self._combined(1, kept, rows(self.value, [track.new], origin), builder)
+        next_ = self._combined(-1, middle, rows(self.value, [self._leaving], origin), builder)
         total = middle
         for edge in self._edges:
-            total = self._combined("ADD", total, rows(self.value, [edge], origin), builder)
+            total = self._combined(1, total, rows(self.value, [edge], origin), builder)
         output = self.op.outputs[0]
         outputs = ((output.name, output.type),)
         return builder.op(self.sums.rounded, (total,), outputs, self.sums.attributes, origin)[0], next_
@@ -79,10 +77,9 @@ class MovingSum:
         staying = builder.cut(self.value, track.axis, (track.first + track.hop, track.end), self.op.origin)
         return self.of_rows(staying, builder)
 
-    def _combined(self, operator: str, sums: Value, rows: Value, builder: GraphBuilder) -> Value:
-        operands = sums, self.of_rows(rows, builder)
-        outputs = ((f"sums of {self.value.name}", self.type),)
-        return builder.op(operator, operands, outputs, builder.options(operator), self.op.origin)[0]
+    def _combined(self, sign: int, sums: Value, rows: Value, builder: GraphBuilder) -> Value:
+        name, changed = f"sums of {self.value.name}", self.of_rows(rows, builder)
+        return builder.sum(sums, changed, name, self.type, self.op.origin, sign)
 
 
 def moving_sum(

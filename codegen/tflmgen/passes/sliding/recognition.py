@@ -24,7 +24,7 @@ from tflmgen.kernels import (
     traits_of,
 )
 from tflmgen.passes.sliding.moving_sums import MovingSum, moving_sum
-from tflmgen.passes.sliding.row_maps import Cut, Padded, RowMap, RowWise, Viewed
+from tflmgen.passes.sliding.row_maps import CutRows, Padded, RowMap, RowWise, Viewed
 from tflmgen.passes.sliding.track import Track
 from tflmgen.passes.sliding.windowed_rows import Windowed
 
@@ -42,7 +42,7 @@ class Recognition:
         self._constants, self._operators, self._path, self._phases = constants, operators, path, phases
 
     def row_map(self, op: Op, tracks: Tracks) -> RowMap | None:
-        """How the operator's rows follow from those of sliding inputs; None if it combines rows of different time.
+        """Map from rows of sliding inputs to the operator's; None if it combines rows of different time.
 
         Raises ModelError where rows move by a part of a hop, unless phases are kept.
         """
@@ -57,7 +57,7 @@ class Recognition:
         if traits.elementwise or traits.joins:
             return None if traits.aligns_leading else self._together(op, sliding)
         (index, track), *several = sliding.items()
-        if several or index not in (0, traits.data):
+        if several or index not in (0, traits.roles.data):
             return None
         if index:
             return self._row_wise(op, index, track)
@@ -199,11 +199,11 @@ class Recognition:
             return None
         start, count, stays = cuts[track.axis]
         if not stays or count < 2:
-            return Cut(op, (), track.axis, cuts)
+            return CutRows(op, (), track.axis, cuts)
         first = min(max(0, track.first - start), count)
         axis = sum(kept for _, _, kept in cuts[: track.axis])
         own = replace(track, axis=axis, rows=count, first=first, end=max(first, min(count, track.end - start)))
-        return Cut(op, (own,), track.axis, cuts)
+        return CutRows(op, (own,), track.axis, cuts)
 
     def _pads_time(self, op: Op, track: Track) -> bool:
         return constant_array(op.inputs[1], self._constants) is not None and any(

@@ -25,7 +25,7 @@ POSITION = TensorType(DType.INT32, (1,))
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class HeldRows:
     """Rows of a tensor that exist in a value, from its row `at` on."""
 
     span: Span
@@ -61,34 +61,32 @@ class Ring:
     def _rows(self, count: int) -> TensorType:
         return self.value.type.with_dim(self.track.axis, count)
 
-    def loaded(self, stored: Value, oldest: Value, builder: GraphBuilder, origin: Origin) -> list[Part]:
+    def loaded(self, stored: Value, oldest: Value, builder: GraphBuilder, origin: Origin) -> list[HeldRows]:
         """The chunks that are read. stored, oldest: the rows, and the position of the oldest chunk, before the hop."""
         hop, (_, size) = self.track.hop, self.type.shape
         indices = oldest if self.reads == (0,) else self._position(oldest, self.reads, builder, origin)
-        outputs = ((self.value.name, self.value.type.with_shape((len(self.reads), size))),)
-        (chunks,) = builder.op("GATHER", (stored, indices), outputs, builder.options("GATHER"), origin)
+        type_ = self.value.type.with_shape((len(self.reads), size))
+        chunks = builder.rows_at(stored, indices, self.value.name, type_, origin)
         rows = builder.reshape(chunks, self._rows(len(self.reads) * hop), origin)
         parts = []
         for place, number in enumerate(self.reads):
             begin = self.first + number * hop
             reused = max(begin, self.track.first)
-            parts.append(Part((reused, begin + hop), rows, place * hop + reused - begin))
+            parts.append(HeldRows((reused, begin + hop), rows, place * hop + reused - begin))
         return parts
 
     def updated(
         self, stored: Value, oldest: Value, newest: Value, builder: GraphBuilder, origin: Origin
     ) -> tuple[Value, Value]:
         """The rows and the position of the oldest chunk after the hop, which has written `newest` over the oldest."""
-        (rows,) = builder.op("ROW_STORE", (stored, oldest, newest), ((stored.name, self.type),), None, origin)
+        rows = builder.with_row(stored, oldest, newest, origin)
         return rows, self._position(oldest, (1,), builder, origin)
 
     def _position(self, oldest: Value, numbers: Sequence[int], builder: GraphBuilder, origin: Origin) -> Value:
         """Positions of chunks with these numbers."""
         type_ = TensorType(DType.INT32, (len(numbers),))
-        operands = oldest, builder.integers(numbers)
-        (sums,) = builder.op("ADD", operands, (("positions", type_),), builder.options("ADD"), origin)
-        operands = sums, builder.integers([self.chunks])
-        return builder.op("FLOOR_MOD", operands, (("positions", type_),), None, origin)[0]
+        sums = builder.sum(oldest, builder.integers(numbers), "positions", type_, origin)
+        return builder.remainder(sums, self.chunks, "positions", origin)
 
 
 def ring_of(value: Value, track: Track, reused: Sequence[Span]) -> Ring | None:

@@ -48,7 +48,7 @@ class RowWise:
     alike: Mapping[int, int]
 
     def reads(self, span: Span) -> Reads:
-        """The same rows of each sliding input."""
+        """Each sliding input with `span`, the rows that the output has of it."""
         for index in self.axes:
             yield index, span
 
@@ -124,7 +124,7 @@ class Padded:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutRows:
     """A slice. cuts: (start, count, whether the dimension stays) of each dimension of the input.
 
     tracks: empty if the dimension of time does not stay; the only span is then that of the cut.

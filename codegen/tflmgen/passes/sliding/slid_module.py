@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.ir import (
     Call,
+    EntryPoint,
     Function,
     HopWork,
     LayerWork,
@@ -16,7 +17,6 @@ from tflmgen.ir import (
     Op,
     Origin,
     Port,
-    Signature,
     Slide,
     Value,
     verify,
@@ -24,15 +24,51 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels import TUNING, Operators, normalize_axis
 from tflmgen.passes.macs import macs_of
-from tflmgen.passes.sliding.cache_choice import cone_with_fewer_caches
-from tflmgen.passes.sliding.cone import cache_bytes, cone_of
+from tflmgen.passes.sliding.cone import Cone, cache_bytes, cone_of
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
-from tflmgen.passes.sliding.hop_rewrite import Rewrite
+from tflmgen.passes.sliding.hop_rewrite import HopRewrite
 from tflmgen.passes.sliding.recognition import Recognition
-from tflmgen.passes.sliding.stops import Stop, stop_of
-from tflmgen.passes.sliding.track import Track
+from tflmgen.passes.sliding.slide_limits import Stop, layers_of, stop_of
+from tflmgen.passes.sliding.track import Track, size
 from tflmgen.passes.sliding.window_request import WindowRequest
-from tflmgen.passes.sliding.work import layers_of
+
+ConeOf = Callable[[frozenset[Value]], Cone]
+"""The cone without caches of these tensors."""
+
+
+def cone_with_fewer_caches(cone_without: ConeOf, macs: Mapping[int, int], count: int) -> Cone:
+    """The cone of a hop with up to `count` caches fewer; `Cone.exact` is that of the hop with all of them.
+
+    One after the other is given up: that which costs the fewest multiply-accumulates per byte, among those that leave
+    less to keep. macs: Op.id -> multiply-accumulates of a whole window
+    """
+    cone = whole = cone_without(frozenset())
+    dropped: frozenset[Value] = frozenset()
+    for _ in range(count):
+        computed = {value for id_, row_map in cone.maps.items() if id_ in cone.computed for value in row_map.op.outputs}
+        options = [(cone_without(dropped | {value}), value) for value in cone.caches if value in computed]
+        kept, work = cache_bytes(cone), _work(cone, macs)
+        costs = [
+            ((_work(option, macs) - work) / (kept - cache_bytes(option)), value.id, value, option)
+            for option, value in options
+            if cache_bytes(option) < kept
+        ]
+        if not costs:
+            break
+        _, _, value, cone = min(costs, key=lambda cost: cost[:2])
+        dropped |= {value}
+    return replace(cone, exact=whole.exact)
+
+
+def _work(cone: Cone, macs: Mapping[int, int]) -> float:
+    """Multiply-accumulates of a hop, and one for each element of other operators."""
+    work = 0.0
+    for id_, row_map in cone.maps.items():
+        if row_map.tracks:
+            share = size(cone.computed[id_]) / row_map.tracks[0].rows
+            work += share * (macs.get(id_) or sum(value.type.elements for value in row_map.op.outputs))
+    return work
+
 
 COUNTER = "pushes until the first window"
 
@@ -66,7 +102,7 @@ def slide_inputs(
 def slide_trade_offs(
     module: Module, requests: Sequence[WindowRequest], operators: Operators, phases: bool = False
 ) -> tuple[Module, ...]:
-    """The same module with all caches first, then without rings, then with fewer caches: less RAM, more work per hop.
+    """Variants of the module: all caches, then no rings, then fewer caches; less RAM, more work per hop.
 
     Raises as slide_inputs does.
     """
@@ -83,7 +119,7 @@ def slide_trade_offs(
 
 def _slid(
     module: Module,
-    signature: Signature,
+    signature: EntryPoint,
     requests: Sequence[WindowRequest],
     operators: Operators,
     phases: bool,
@@ -112,7 +148,7 @@ def _slid(
     counter = COUNTER if len(module.signatures) == 1 else f"{COUNTER} of {signature.key}"
     changed = replace(signature, inputs=ports, counter=counter)
     origin = next((node.origin for node in function.body.nodes), Origin(0, function.name, 0, ""))
-    slid = Rewrite(function, cone, builder, origin).run(module, newest, counter, changed.pushes)
+    slid = HopRewrite(function, cone, builder, origin).run(module, newest, counter, changed.pushes)
     signatures = tuple(changed if s is signature else s for s in module.signatures)
     windows = max(cone.tracks[value].period for value in (*inputs, *cone.caches))
     hop = HopWork(signature.key, layers, cache_bytes(cone), phases=windows)
@@ -149,7 +185,7 @@ def slide_of(module: Module, port: Port, request: WindowRequest) -> Slide:
     return Slide(axis, request.hop)
 
 
-def _check_function(module: Module, signature: Signature) -> None:
+def _check_function(module: Module, signature: EntryPoint) -> None:
     """Raises ModelError where the signature's function cannot take rows instead of windows."""
     function = module.function(signature.function)
     calls = {node.function for f in module.functions for node in walk(f.body) if isinstance(node, Call)}

@@ -14,6 +14,7 @@ from tflmgen.ir import (
     Block,
     Call,
     DType,
+    EntryPoint,
     Function,
     HopWork,
     Ids,
@@ -22,7 +23,6 @@ from tflmgen.ir import (
     Op,
     Origin,
     Port,
-    Signature,
     StageWindow,
     TensorType,
     Value,
@@ -34,19 +34,18 @@ from tflmgen.ir import (
     verify,
     walk,
 )
-from tflmgen.kernels import Operators
+from tflmgen.kernels import Comparison, Operators
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.pipeline import run_passes, without_ranges
 from tflmgen.passes.sliding.cone import Cone, cache_bytes, cone_of, values_read
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
-from tflmgen.passes.sliding.hop_rewrite import Rewrite, cached
+from tflmgen.passes.sliding.hop_rewrite import HopRewrite, cached
 from tflmgen.passes.sliding.recognition import Recognition
-from tflmgen.passes.sliding.rings import Part
+from tflmgen.passes.sliding.rings import HeldRows
 from tflmgen.passes.sliding.slid_module import check_saving, slide_of
-from tflmgen.passes.sliding.stops import stop_of
+from tflmgen.passes.sliding.slide_limits import layers_of, stop_of
 from tflmgen.passes.sliding.track import Track
 from tflmgen.passes.sliding.window_request import WindowRequest
-from tflmgen.passes.sliding.work import layers_of
 
 HOP_ADVICE = "Change every: a hop has the rows of that many calls"
 ADVICE = "Set reuse = false to compute each window whole, or leave out slide and give the stage whole windows"
@@ -92,11 +91,11 @@ class _Stage:
         window = self._window
         if window.newest:
             newest = self._exit[window.newest]
-            part = Part((rows - window.hop, rows), builder.value("newest", newest.type))
+            part = HeldRows((rows - window.hop, rows), builder.value("newest", newest.type))
         else:
             newest = self._exit[window.window]
-            part = Part((0, rows), alone.window)
-        hop = Rewrite(alone.function, cone, builder, origin).hop({alone.window: part})
+            part = HeldRows((0, rows), alone.window)
+        hop = HopRewrite(alone.function, cone, builder, origin).hop({alone.window: part})
         names = {name: f"{window.stage}/{name}" for name in hop.caches}
         old = {name: replace(cache, id=self._ids.take()) for name, cache in hop.caches.items()}
         mapping = {part.value: newest, **{cache: old[name] for name, cache in hop.caches.items()}}
@@ -119,7 +118,7 @@ class _Stage:
         ports, outputs = (tuple(Port(v.name, v.type) for v in values) for values in (inputs, block.results))
         function = Function(block.name, inputs, block)
         callees = self._module.functions[: self._module.functions.index(self._function)]
-        entry = Signature("", function.name, ports, outputs)
+        entry = EntryPoint("", function.name, ports, outputs)
         module = replace(
             self._module, functions=(*callees, function), signatures=(entry,), state={}, windows=(), hops=()
         )
@@ -155,7 +154,7 @@ class _Stage:
     def _fail(self, rule: str, advice: str = ADVICE) -> None:
         raise ModelError([Problem(Location(self._window.place), rule, advice)])
 
-    def _whole(self, alone: _Alone, cone: Cone, window: Part, origin: Origin) -> Block:
+    def _whole(self, alone: _Alone, cone: Cone, window: HeldRows, origin: Origin) -> Block:
         """The branch on a whole window, which leaves the rows that the next hop reuses."""
         builder = GraphBuilder(alone.module, self._operators, self._ids)
         builder.nodes = list(alone.function.body.nodes)
@@ -186,7 +185,7 @@ class _Stage:
         zero = Value(self._ids.take(), "zero", left.type, f"{self._window.stage}.zero")
         self._constants[f"{self._window.stage}.zero"] = bytes(left.type.bytes)
         moved = Value(self._ids.take(), "moved by a hop", TensorType(DType.BOOL, left.type.shape))
-        compare = Op(self._ids.take(), "EQUAL", (left, zero), (moved,), None, origin)
+        compare = Op(self._ids.take(), Comparison.EQUAL.operator, (left, zero), (moved,), None, origin)
         outputs = tuple(replace(v, id=self._ids.take(), constant=None) for v in hop.results)
         choice = If(self._ids.take(), moved, hop, whole, outputs, origin)
         return Block((compare, choice), outputs, hop.name)

@@ -48,11 +48,11 @@ class Track:
         return self.rows - (self.kept[1] - self.kept[0])
 
     def at_period(self, period: int) -> Track:
-        """The same rows compared with those of a multiple of `period` windows earlier."""
+        """The track whose rows are compared with those of a multiple of `period` windows earlier."""
         return replace(self, hop=self.hop * period // self.period, period=period)
 
     def times_until_whole(self, step: int) -> int:
-        """How many periods move the rows by a multiple of `step`."""
+        """Least number of periods that move the rows by a multiple of `step`."""
         return step // math.gcd(step, self.hop)
 
 

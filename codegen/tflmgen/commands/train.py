@@ -1,0 +1,62 @@
+"""tflmgen train."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tflmgen.commands.prepared_model import converted_first
+from tflmgen.frontend.onnx import file_of_source, stem_of_source
+from tflmgen.frontend.tflite import write_model
+from tflmgen.gradients import TrainingModel, derive_training_model, parse_training_options
+from tflmgen.options import OutputOptions, SourceOptions, TrainOptions
+from tflmgen.sources import read_source
+from tflmgen.terminal import Column, Console, Table, count
+from tflmgen.user_files import check_writable, write_whole
+
+WEIGHTS = (
+    Column("weight", min_width=16),
+    Column("shape"),
+    Column("elements", numeric=True),
+    Column("role"),
+    Column("trains"),
+)
+
+
+def train_command(
+    model: Path, target: Path | None, choices: TrainOptions, source: SourceOptions, output: OutputOptions
+) -> None:
+    """Writes a model that trains to `target`, by default MODEL-train.tflite, and prints which weights do."""
+    console, wanted = Console(output), parse_training_options(choices)
+    path = target or Path(f"{stem_of_source(model)}-train.tflite")
+    check_writable(path, file_of_source(model))
+    file = converted_first(model, source, output)
+    trained = derive_training_model(read_source(file, source if file == model else SourceOptions()), wanted)
+    data = write_model(trained.model)
+    write_whole(path, data)
+    console.json(_as_json(model, path, len(data), trained))
+    console.table(Table(f"Weights of {model.name}", WEIGHTS, _rows(trained)))
+    console.line(
+        f"{count(trained.trained_elements)} of {count(trained.elements)} weights train; the optimizer keeps "
+        f"{count(trained.optimizer_bytes)} bytes of state beside them."
+    )
+    console.line(f"Wrote {path}: signatures {', '.join(s.key for s in trained.model.signatures)}.")
+
+
+def _rows(trained: TrainingModel) -> list[tuple[str, ...]]:
+    return [
+        (w.name, "x".join(map(str, w.tensor.shape)), count(w.elements), w.role, "yes" if w.trains else "no")
+        for w in trained.weights
+    ]
+
+
+def _as_json(model: Path, path: Path, size: int, trained: TrainingModel) -> dict[str, object]:
+    weights = [
+        {"name": w.name, "shape": list(w.tensor.shape), "role": w.role, "trains": w.trains} for w in trained.weights
+    ]
+    return {
+        "model": model.name,
+        "output": str(path),
+        "bytes": size,
+        "weights": weights,
+        "optimizer_bytes": trained.optimizer_bytes,
+    }

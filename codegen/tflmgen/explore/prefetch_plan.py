@@ -1,0 +1,125 @@
+"""Prefetches: packed weights that are copied to the arena before their operator reads them, where flash is slow.
+
+A convolution reads its weights once for each block of output pixels. Where these reads wait for the flash more than one
+copy takes, and the arena has idle bytes while the operator runs, they are copied there. The arena never grows for it.
+The copy begins before the operator in front, where the bytes are idle then, too: the hook that makes it may be a DMA.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from tflmgen.explore.search import PlanCandidate
+from tflmgen.ir import ConstantArray, Kernel, Target, View
+from tflmgen.kernels import reads_of
+from tflmgen.memory import IfStep, ScheduleItem, Sequence, Step, WhileStep, runs
+
+_ALIGNMENT = 8
+"""Bytes; of pairs of words that are loaded together."""
+
+_COPY_CYCLES = 40
+"""About the cycles of the copying call in prefetch.h on a Cortex-M4, beside its words."""
+
+_WORD_CYCLES = 3
+"""About those of a word of it, beside its waits; LDM and STM move four at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefetchPlan:
+    """An operand that is copied to `offset` of the arena; the copy begins in front of step `begin`."""
+
+    step: int
+    operand: int
+    bytes: int
+    offset: int
+    begin: int
+
+
+Prefetches = Mapping[int, PrefetchPlan]
+"""Step of the operator that reads the array -> where it is copied to."""
+
+
+def plan_prefetches(plan: PlanCandidate, target: Target) -> Prefetches:
+    """The copies that save the most cycles come first, each where bytes are left."""
+    if not target.constant_waits:
+        return {}
+    sequences = [s for function in plan.schedule.functions for s in _sequences(function.body)]
+    wishes = [wish for sequence in sequences for wish in _wishes(sequence, plan, target)]
+    taken = _taken(plan, {step for _, last, _, _, begin in wishes for step in range(begin, last + 1)})
+    chosen: dict[int, PrefetchPlan] = {}
+    for _, step, operand, size, begin in sorted(wishes, key=lambda wish: (-wish[0], wish[1])):
+        for first in dict.fromkeys((begin, step)):
+            places = [taken[place] for place in range(first, step + 1)]
+            offset = _idle_offset(chain.from_iterable(places), size, plan.layout.arena.bytes)
+            if offset is not None:
+                chosen[step] = PrefetchPlan(step, operand, size, offset, first)
+                for bytes_taken in places:
+                    bytes_taken.append((offset, offset + size))
+                break
+    return chosen
+
+
+def _sequences(sequence: Sequence) -> Iterator[Sequence]:
+    """It, and those inside."""
+    yield sequence
+    for item in sequence.items:
+        for inner in _inside(item):
+            yield from _sequences(inner)
+
+
+def _inside(item: ScheduleItem) -> tuple[Sequence, ...]:
+    if isinstance(item, IfStep):
+        return item.then, item.orelse
+    return (item.condition, item.body) if isinstance(item, WhileStep) else ()
+
+
+def _wishes(sequence: Sequence, plan: PlanCandidate, target: Target) -> Iterator[tuple[float, int, int, int, int]]:
+    """(cycles saved, step, operand, bytes, step of the operator that computes something in front) of each array that
+    is worth a copy."""
+    before: int | None = None
+    for item in sequence.items:
+        if not isinstance(item, Step):
+            before = None
+            continue
+        kernel = plan.selection.of(item.op)
+        if isinstance(kernel, Kernel):
+            saved, operand, size = max(_savings(kernel, target), default=(0, 0, 0))
+            if saved > 0:
+                yield saved, item.index, operand, size, item.index if before is None else before
+            before = item.index
+        elif not isinstance(kernel, View):
+            before = None
+
+
+def _savings(kernel: Kernel, target: Target) -> Iterator[tuple[float, int, int]]:
+    """(cycles saved, operand, bytes) of each array that the kernel reads more than once."""
+    for number, operand in enumerate(kernel.operands):
+        if isinstance(operand, ConstantArray) and len(operand.data) > target.constant_cache:
+            size = len(operand.data)
+            copy = _COPY_CYCLES + size * (_WORD_CYCLES / 4 + target.constant_waits)
+            yield reads_of(kernel, operand) * size * target.constant_waits - copy, number, size
+
+
+def _taken(plan: PlanCandidate, steps: Container[int]) -> Mapping[int, list[tuple[int, int]]]:
+    """(first byte, byte behind the last) of each buffer in the arena that is live at these steps, by step."""
+    taken: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    for offset, buffer in zip(plan.layout.offsets, plan.storage.buffers, strict=True):
+        if buffer.memory == "arena":
+            for first, last in runs(buffer.steps):
+                for step in range(first, last + 1):
+                    if step in steps:
+                        taken[step].append((offset, offset + buffer.bytes))
+    return taken
+
+
+def _idle_offset(taken: Iterable[tuple[int, int]], size: int, arena: int) -> int | None:
+    """The first place of `size` bytes in an arena of so many that is not taken."""
+    start = 0
+    for begin, end in [*sorted(taken), (arena, arena)]:
+        if start + size <= begin:
+            return start
+        start = max(start, -(-end // _ALIGNMENT) * _ALIGNMENT)
+    return None

@@ -1,0 +1,59 @@
+"""WHERE, UNIQUE and SEGMENT_SUM, whose rows their inputs decide: room for the most, and their number beside them."""
+
+from __future__ import annotations
+
+from tflmgen.frontend.import_build import Builder
+from tflmgen.frontend.import_context import Context
+from tflmgen.frontend.import_row_call import DynamicCall, RowError, check_rows
+from tflmgen.ir import DType, TensorType, Value
+
+Outputs = tuple[Value, ...] | None
+
+
+def nonzero(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
+    """WHERE: places in the largest shape are those in the shape in use; elements not in use count as 0."""
+    value, types = _checked(context, call)
+    for axis in context.extents.get(value, {}):
+        value = builder.fill(value, 0, axis)
+    shape = (_room(call, value), len(value.type.shape))
+    return builder.counted_rows("NONZERO_ROWS", (value,), (types[0].with_shape(shape),))
+
+
+def unique(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
+    """UNIQUE: each different element in use once, and for each element in use its place among these."""
+    value, types = _checked(context, call)
+    room = types[0].with_shape((_room(call, value),))
+    rows, indices = builder.counted_rows("UNIQUE_ROWS", (value, builder.extent(value)), (room, types[1]))
+    if value in context.extents:
+        context.extents[indices] = context.extents[value]
+    return rows, indices
+
+
+def segment_sum(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
+    """SEGMENT_SUM: as many rows as the last index in use says, and one."""
+    data, ids = call.inputs
+    assert data is not None
+    assert ids is not None
+    if set(context.extents.get(data, {})) - {0} or data.type.dtype not in (DType.FLOAT32, DType.INT32):
+        raise RowError("sums rows of float32 or int32 of known sizes, by computed ids")
+    if ids.type.dtype is not DType.INT32 or len(ids.type.shape) != 1 or ids.type.max_shape != data.type.max_shape[:1]:
+        raise RowError("requires an int32 segment id for each row")
+    limit = call.max_dims.get(0, context.bounds.largest)
+    if limit is None:
+        name = f"{call.origin.subgraph}:{call.tensors[0].name}"
+        raise RowError(f"its segment ids are computed: say how many segments there may be with --max-rows '{name}=N'")
+    room = call.declared[0].with_shape((limit, *data.type.max_shape[1:]))
+    return builder.counted_rows("SEGMENT_SUM_ROWS", (data, ids, builder.extent(ids)), (room,))
+
+
+def _checked(context: Context, call: DynamicCall) -> tuple[Value, tuple[TensorType, ...]]:
+    """The input, and the types of the outputs. Raises RowError where a rule is broken."""
+    operator, value = check_rows(context, call, call.inputs), call.inputs[0]
+    if operator.problems or value is None:
+        raise RowError(*operator.problems[:1])
+    return value, operator.outputs
+
+
+def _room(call: DynamicCall, value: Value) -> int:
+    """The most rows: the user's bound, or one for each element; at least one, so that there is a tensor."""
+    return max(1, min(value.type.elements, call.max_dims.get(0, value.type.elements)))

@@ -1,0 +1,247 @@
+"""A float Model as one that trains: infer(x...), train(x..., y) -> loss and evaluate(x..., y) -> loss, correct."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.model_graph import without_captured
+from tflmgen.frontend.tflite import FileSignature, Model
+from tflmgen.gradients.branch_gradients import branch_gradients
+from tflmgen.gradients.flow_graph import FlowGraph, graphs_of, model_of, without_dead_nodes
+from tflmgen.gradients.graph_arithmetic import Arithmetic
+from tflmgen.gradients.loop_gradients import loop_rule
+from tflmgen.gradients.losses import LossTensors, add_loss
+from tflmgen.gradients.state import TrainingVariable, VariableAccess, initialise_once, initialiser
+from tflmgen.gradients.tape import ControlRule, Derivation, Tape
+from tflmgen.gradients.update_step import StepOptions, UpdateStep
+from tflmgen.gradients.weight_choice import Weight, WeightChoice, choose, find_weights, lift_weights
+from tflmgen.ir import DType
+from tflmgen.options import Loss
+
+REQUIRE = "CUSTOM:TflmgenRequire"
+"""Operator that ends an invoke with an error where a condition does not hold, and else gives its second operand."""
+
+_GREATEST = float(np.finfo(np.float32).max)
+"""The greatest finite float32."""
+
+EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE"})
+"""Operators without results that count."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """Options of a training model: what is trained, and how.
+
+    loss            of the output `output` (the first by default); None: the output `loss_output` is the loss
+    max_iterations  bound of loops whose condition gives none
+    portable        without the operator that refuses bad labels and losses, which other runtimes lack
+    """
+
+    loss: Loss | None
+    step: StepOptions
+    weights: WeightChoice = field(default_factory=WeightChoice)
+    output: str | None = None
+    loss_output: str | None = None
+    signature: str | None = None
+    max_iterations: int | None = None
+    portable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingModel:
+    """The Model, all weights that could train, and bytes of state beside the weights."""
+
+    model: Model
+    weights: tuple[Weight, ...]
+    optimizer_bytes: int
+
+    @property
+    def elements(self) -> int:
+        """Elements of all weights."""
+        return sum(weight.elements for weight in self.weights)
+
+    @property
+    def trained_elements(self) -> int:
+        """Elements of the weights that train."""
+        return sum(weight.elements for weight in self.weights if weight.trains)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    """Names of inputs and outputs of the source, and which output the loss is of."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    place: int
+
+
+def derive_training_model(model: Model, options: TrainingOptions) -> TrainingModel:
+    """Derives a Model that trains. Raises ModelError with the operator that stands in the way."""
+    signature = _signature(model, options.signature)
+    ports = _ports(model, signature, options)
+    # Converters hand branches and loops their weights from outside.
+    base = graphs_of(without_captured(model))[signature.subgraph]
+    base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
+    sites = find_weights(base)
+    choose(sites.weights, options.weights, model.name)
+    trained = lift_weights(base, sites)
+    variables = [TrainingVariable(weight.name, weight.tensor) for weight in trained]
+    plain = len(signature.inputs)
+    loss_graph = FlowGraph("loss", list(base.tensors), list(base.nodes), list(base.inputs), [], base.index)
+    target = _unused("y", ports.inputs)
+    loss = _with_loss(loss_graph, base.outputs[ports.place], plain, options, target, model)
+    update = UpdateStep(options.step, variables)
+    first = initialiser([*variables, *update.variables])
+    infer = _of_variables("infer", base, base.outputs, plain, variables, first)
+    evaluate = _evaluation(loss_graph, loss, plain, variables, first, options)
+    train = _training(loss_graph, loss, plain, update, first, options, model.name)
+    inputs = ports.inputs if options.loss is None else (*ports.inputs, target)
+    correct = () if loss.correct is None else ("correct",)
+    entries = {
+        "infer": (infer, ports.inputs, ports.outputs),
+        "train": (train, (*inputs, *update.input_names), ("loss",)),
+        "evaluate": (evaluate, inputs, ("loss", *correct)),
+    }
+    for graph, _, _ in entries.values():
+        without_dead_nodes(graph, EFFECTS)
+    return TrainingModel(model_of(entries, model.name, model.description), sites.weights, update.state_bytes)
+
+
+def _signature(model: Model, key: str | None) -> FileSignature:
+    """The signature to train, or the model's inputs and outputs by their tensors' names."""
+    chosen = [s for s in model.signatures if key is None or s.key == key]
+    if len(chosen) == 1:
+        return chosen[0]
+    if key is not None or len(chosen) > 1:
+        keys = ", ".join(s.key for s in model.signatures)
+        rule = f"there is no signature '{key}'" if key is not None else "training requires one of its signatures"
+        raise ModelError([Problem(Location(model.name), rule, f"Choose one: --signature, of {keys}" if keys else "")])
+    graph = model.subgraphs[0]
+    names = [
+        tuple((graph.tensors[t].name or f"tensor_{t}", t) for t in ports) for ports in (graph.inputs, graph.outputs)
+    ]
+    return FileSignature("infer", 0, *names)
+
+
+def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> _Ports:
+    inputs, outputs = (tuple(name for name, _ in ports) for ports in (signature.inputs, signature.outputs))
+    wanted = options.loss_output if options.loss is None else options.output
+    if wanted is not None and wanted not in outputs:
+        raise _refused(model, f"there is no output '{wanted}'", f"Outputs: {', '.join(outputs)}")
+    if wanted is None and len(outputs) > 1:
+        raise _refused(model, "the loss is of one output", f"Choose one: --target-output, of {', '.join(outputs)}")
+    place = 0 if wanted is None else outputs.index(wanted)
+    tensor = model.subgraphs[signature.subgraph].tensors[signature.outputs[place][1]]
+    if tensor.dtype is not DType.FLOAT32:
+        raise _refused(model, f"a loss requires a float32 output; '{outputs[place]}' is {tensor.type_name}", "")
+    if options.loss is None and int(np.prod(tensor.shape)) != 1:
+        raise _refused(model, f"a loss has one element; '{outputs[place]}' has shape {list(tensor.shape)}", "")
+    return _Ports(inputs, outputs, place)
+
+
+def _refused(model: Model, rule: str, advice: str) -> ModelError:
+    return ModelError([Problem(Location(model.name), rule, advice)])
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
+
+
+def _with_loss(
+    graph: FlowGraph, output: int, plain: int, options: TrainingOptions, target: str, model: Model
+) -> LossTensors:
+    """Adds the loss and the target, an input behind the model's own."""
+    if options.loss is None:
+        return LossTensors(None, Arithmetic(graph).reshape(output, ()), None, None)
+    weights = graph.inputs[plain:]
+    graph.inputs = graph.inputs[:plain]
+    if not graph.shape(output):
+        raise _refused(model, "this loss requires an output of at least one dimension", "Choose another output")
+    loss = add_loss(graph, output, options.loss, target)
+    graph.inputs += weights
+    return loss
+
+
+def _enter(
+    name: str, source: FlowGraph, plain: int, variables: Sequence[TrainingVariable], first: FlowGraph
+) -> tuple[FlowGraph, list[int], VariableAccess]:
+    """A graph with the source's plain inputs, whose further inputs are read from variables."""
+    graph = FlowGraph(name)
+    initialise_once(graph, first)
+    graph.inputs = [graph.copy_tensor(source.tensors[tensor]) for tensor in source.inputs[:plain]]
+    state = VariableAccess(graph)
+    return graph, [*graph.inputs, *(state.read(variable) for variable in variables)], state
+
+
+def _of_variables(
+    name: str,
+    source: FlowGraph,
+    outputs: Sequence[int],
+    plain: int,
+    variables: Sequence[TrainingVariable],
+    first: FlowGraph,
+) -> FlowGraph:
+    graph, inputs, _ = _enter(name, source, plain, variables, first)
+    tape = Tape(Derivation("", {}, False), source, graph, graph, inputs, [False] * len(inputs))
+    graph.outputs = [tape.value(tensor) for tensor in outputs]
+    return graph
+
+
+def _evaluation(
+    source: FlowGraph,
+    loss: LossTensors,
+    plain: int,
+    variables: Sequence[TrainingVariable],
+    first: FlowGraph,
+    options: TrainingOptions,
+) -> FlowGraph:
+    tensors = [t for t in (loss.loss, loss.correct, loss.valid) if t is not None]
+    plain += loss.target is not None
+    graph = _of_variables("evaluate", source, tensors, plain, variables, first)
+    if loss.valid is not None:
+        *graph.outputs, valid = graph.outputs
+        if not options.portable:
+            graph.outputs[0] = graph.compute(REQUIRE, [valid, graph.outputs[0]], ())
+    return graph
+
+
+def _training(
+    source: FlowGraph,
+    loss: LossTensors,
+    plain: int,
+    update: UpdateStep,
+    first: FlowGraph,
+    options: TrainingOptions,
+    model: str,
+) -> FlowGraph:
+    """Forward pass, the check of the loss, backward pass, updates."""
+    plain += loss.target is not None
+    graph, inputs, state = _enter("train", source, plain, update.weights, first)
+    rate = update.add_inputs(graph)
+    control: dict[str, ControlRule] = {
+        "IF": branch_gradients,
+        "CALL": branch_gradients,
+        "STABLEHLO_COMPOSITE": branch_gradients,
+    }
+    control |= dict.fromkeys(("WHILE", "STABLEHLO_WHILE"), loop_rule(options.max_iterations))
+    active = [False] * plain + [True] * len(update.weights)
+    derivation = Derivation(model, control, update.needs_presence)
+    tape = Tape(derivation, source, graph, graph, inputs, active)
+    value, a = tape.value(loss.loss), Arithmetic(graph)
+    seed = a.number(1)
+    if not options.portable:
+        is_good = a.compare("LESS_EQUAL", a.absolute(value), a.number(_GREATEST))
+        if loss.valid is not None:
+            is_good = graph.compute("LOGICAL_AND", [is_good, tape.value(loss.valid)], (), DType.BOOL)
+        seed = graph.compute(REQUIRE, [is_good, seed], ())
+    weights = inputs[plain:]
+    gradients = tape.gradients({loss.loss: seed}, source.inputs[plain:])
+    update.add(state, weights, gradients, tape.present, seed, rate)
+    graph.outputs = [value]
+    return graph

@@ -1,0 +1,33 @@
+"""Boards: their files, processor, memories and flash, and which memory holds what.
+
+In: board.json files, and options. Out: a Board, with regions of memory and estimated waits for the flash.
+Decided here: which boards there are, and what a board's file may say.
+"""
+
+from tflmgen.hardware.board import HOST, PLACED, Board, Memory, list_boards, load_board
+from tflmgen.hardware.board_files import read_c_files, read_repl
+from tflmgen.hardware.board_new import missing, new_board
+from tflmgen.hardware.cores import CORES
+from tflmgen.hardware.flash_timing import FlashTiming, estimated_waits
+from tflmgen.hardware.memory_regions import AUTO_CODE, board_for, memory_use, with_code_in_ram, with_flash_of
+
+__all__ = [
+    "AUTO_CODE",
+    "CORES",
+    "HOST",
+    "PLACED",
+    "Board",
+    "FlashTiming",
+    "Memory",
+    "board_for",
+    "estimated_waits",
+    "list_boards",
+    "load_board",
+    "memory_use",
+    "missing",
+    "new_board",
+    "read_c_files",
+    "read_repl",
+    "with_code_in_ram",
+    "with_flash_of",
+]

@@ -1,0 +1,35 @@
+"""Programs of others: compilers, emulators and binutils, found, run, and read.
+
+In: names of programs, ELF files. Out: paths and outputs, sections and symbols, the deepest stack of a call graph.
+Decided here: where programs are looked for, and what a user is told of a missing one.
+"""
+
+from tflmgen.toolchain.elf import SHF_ALLOC, SHT_NOBITS, read_elf
+from tflmgen.toolchain.programs import (
+    QEMU_PROGRAM,
+    ToolchainError,
+    find_arm_compiler,
+    find_host_compiler,
+    find_program,
+    find_renode,
+    has_program,
+    run_tool,
+    tool_process,
+)
+from tflmgen.toolchain.stack import stack_worst_case
+
+__all__ = [
+    "QEMU_PROGRAM",
+    "SHF_ALLOC",
+    "SHT_NOBITS",
+    "ToolchainError",
+    "find_arm_compiler",
+    "find_host_compiler",
+    "find_program",
+    "find_renode",
+    "has_program",
+    "read_elf",
+    "run_tool",
+    "stack_worst_case",
+    "tool_process",
+]

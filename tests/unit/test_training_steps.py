@@ -127,6 +127,37 @@ def test_weights_are_chosen() -> None:
     assert derived(dense_model(), trainable=["hidden"]) == ["w1", "b1"]
 
 
+def convolutions(*biases: float) -> Model:
+    """1x1 convolutions one after the other, each with a bias of one number; those of equal ones are one tensor."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    value = graph.tensor("x", DType.FLOAT32, (1, 2, 2, 3))
+    graph.inputs, constants = [value], {}
+    for place, bias in enumerate(biases):
+        if bias not in constants:
+            constants[bias] = graph.constant(f"bias_{bias:g}", np.full(3, bias, np.float32))
+        filters = np.random.default_rng(place).standard_normal((3, 1, 1, 3)).astype(np.float32)
+        result = graph.tensor(f"y_{place}", DType.FLOAT32, (1, 2, 2, 3))
+        operands = [value, graph.constant(f"w_{place}", filters), constants[bias]]
+        graph.operator("CONV_2D", operands, [result], {"stride_h": 1, "stride_w": 1})
+        value = result
+    graph.outputs = [value]
+    return builder.model()
+
+
+def test_biases_that_begin_as_zeros_are_one_for_each_layer() -> None:
+    rng = np.random.default_rng(1)
+    reference = trained_reference(convolutions(0, 0), Loss.MSE)
+    check_gradients(reference, [rng.standard_normal((1, 2, 2, 3)), rng.standard_normal((1, 2, 2, 3))])
+    assert set(reference.weights) == {"w_0", "bias_0", "w_1", "bias_0_2"}
+
+
+def test_zeros_that_the_converter_gave_a_trained_layer_train_if_named() -> None:
+    assert derived(convolutions(0, 0.5, 0)) == ["w_0", "w_1", "bias_0.5", "w_2"]
+    assert derived(convolutions(0, 0.5), trainable=["*"]) == ["w_0", "bias_0", "w_1", "bias_0.5"]
+    assert derived(convolutions(0, 1)) == ["w_0", "bias_0", "w_1", "bias_1"]
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -155,9 +186,9 @@ def test_an_operator_without_rule_is_named() -> None:
     graph = builder.subgraph("main")
     x, scaled, y = (graph.tensor(name, DType.FLOAT32, (1, 3)) for name in ("x", "scaled", "y"))
     graph.operator("MUL", [x, graph.constant("s", np.array([1, 2, 3], np.float32))], [scaled])
-    graph.operator("FLOOR_MOD", [scaled, x], [y])
+    graph.operator("CONV_3D", [scaled, x], [y])
     graph.inputs, graph.outputs = [x], [y]
-    with pytest.raises(ModelError, match=r"operator 1 \(FLOOR_MOD\): FLOOR_MOD has no gradient: there is no rule"):
+    with pytest.raises(ModelError, match=r"operator 1 \(CONV_3D\): CONV_3D has no gradient: there is no rule"):
         derived(builder.model())
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from tflmgen.gradients.graph_arithmetic import Arithmetic
 from tflmgen.gradients.rule import GradientRule, Gradients, RuleContext, through_activation
 from tflmgen.ir import DType
+from tflmgen.kernels import OPERATORS
 
 _TANH_SCALE = math.sqrt(2 / math.pi)
 """Factor of GELU's approximation by tanh (Hendrycks and Gimpel, 2016)."""
@@ -153,6 +154,32 @@ def _by_divisor(context: RuleContext, gradient: int) -> int:
     return a.negative(a.multiply(gradient, quotient))
 
 
+def _angle(place: int, sign: float) -> Callable[[RuleContext, int], int]:
+    """Slope of atan2(y, x): x by y and -y by x, over x^2 + y^2."""
+
+    def side(context: RuleContext, gradient: int) -> int:
+        a, (y, x) = context.arithmetic, (context.input(0), context.input(1))
+        share = a.divide((y, x)[place], a.add(a.square(x), a.square(y)))
+        return a.scale(a.multiply(gradient, share), sign)
+
+    return side
+
+
+def _whole_quotient(context: RuleContext, gradient: int) -> int:
+    """-g times the quotient x / y, rounded down."""
+    a = context.arithmetic
+    return a.negative(a.multiply(gradient, a.apply("FLOOR", a.divide(context.input(0), context.input(1)))))
+
+
+def _fake_quant(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
+    """As it comes, within the range."""
+    a, x, gradient = context.arithmetic, context.input(0), gradients[0]
+    assert gradient is not None
+    least, greatest, _ = OPERATORS["FAKE_QUANT"].attributes(context.node.options).nudged
+    above = a.where(a.compare("GREATER_EQUAL", x, a.number(float(least))), gradient)
+    return [a.where(a.compare("LESS_EQUAL", x, a.number(float(greatest))), above)]
+
+
 def _chosen(comparison: str, is_left: bool) -> Callable[[RuleContext, int], int]:
     """Gradient where the operand is the extreme one: the left one of equal ones."""
 
@@ -224,11 +251,14 @@ RULES: Mapping[str, GradientRule] = {
     "ABS": _by_slope(lambda a, c: a.apply("SIGN", c.input(0))),
     "ADD": _both(_same, _same),
     "ADD_N": _add_n,
+    "ATAN2": _both(_angle(1, 1), _angle(0, -1)),
     "CAST": _cast,
     "COS": _by_slope(lambda a, c: a.negative(a.apply("SIN", c.input(0)))),
     "DIV": _both(_quotient, _by_divisor),
     "ELU": _by_slope(_elu),
     "EXP": _by_slope(_exponential),
+    "FAKE_QUANT": _fake_quant,
+    "FLOOR_MOD": _both(_same, _whole_quotient),
     "GELU": _by_slope(_gelu),
     "HARD_SWISH": _by_slope(_hard_swish),
     "LEAKY_RELU": _by_slope(_leaky),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tflmgen.gradients import elementwise_rules, layer_rules, movement_rules
+from tflmgen.gradients import elementwise_rules, layer_rules, linear_rules, movement_rules, segment_rules
 from tflmgen.gradients.rule import GradientRule
 
 RULES: Mapping[str, GradientRule] = {
     **elementwise_rules.RULES,
     **layer_rules.RULES,
+    **linear_rules.RULES,
     **movement_rules.RULES,
+    **segment_rules.RULES,
 }
 
 ZERO = frozenset({
@@ -26,13 +28,7 @@ _INTEGERS = frozenset({
     "WHERE",
 })  # fmt: skip
 _STATE = frozenset({"LSTM", "RNN", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"})
-_UNWRITTEN = frozenset({
-    "ATAN2", "CONV_3D", "CONV_3D_TRANSPOSE", "EMBEDDING_LOOKUP_SPARSE", "FAKE_QUANT", "FLOOR_MOD", "HASHTABLE_LOOKUP",
-    "L2_POOL_2D", "LOCAL_RESPONSE_NORMALIZATION", "MATRIX_DIAG",
-    "MATRIX_SET_DIAG", "MIRROR_PAD", "REDUCE_PROD", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR",
-    "REVERSE_SEQUENCE", "SEGMENT_SUM", "SPARSE_TO_DENSE", "TOPK_V2", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN",
-    "UNSORTED_SEGMENT_PROD", "UNSORTED_SEGMENT_SUM",
-})  # fmt: skip
+_UNWRITTEN = frozenset({"CONV_3D", "CONV_3D_TRANSPOSE", "EMBEDDING_LOOKUP_SPARSE", "HASHTABLE_LOOKUP"})
 
 WITHOUT_RULE: Mapping[str, str] = {
     **dict.fromkeys(_INTEGERS, "it computes integers or random numbers, or moves what has no gradient"),

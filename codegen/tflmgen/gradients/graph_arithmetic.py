@@ -131,8 +131,11 @@ class Arithmetic:
         return self.graph.compute("RESHAPE", operands, shape, self.graph.dtype(tensor), options)
 
     def transpose(self, tensor: int, order: Sequence[int]) -> int:
-        """The tensor with its dimensions in this order."""
+        """The tensor with its dimensions in this order; a RESHAPE where only those of one element move."""
         shape = [self.shape(tensor)[axis] for axis in order]
+        longer = [axis for axis in order if self.shape(tensor)[axis] != 1]
+        if longer == sorted(longer):
+            return self.reshape(tensor, shape)
         return self.graph.compute("TRANSPOSE", [tensor, self.integers(list(order))], shape)
 
     def sum(self, tensor: int, axes: Sequence[int], keep: bool = False) -> int:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from tflmgen.gradients.rule import GradientRule, Gradients, NoGradientError, RuleContext, through_activation
 
 FILTER_GRADIENT = "CUSTOM:TflmgenConv2DFilterGradient"
@@ -134,6 +136,37 @@ def _average_pool(context: RuleContext, gradients: Sequence[int | None]) -> Grad
     return [graph.compute(AVERAGE_POOL_GRADIENT, [gradient], context.shape(0), options=options)]
 
 
+def _root_pool(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
+    """The root of the mean of squares: x times the average pool's gradient by g / y, 0 where the root is."""
+    a, result = context.arithmetic, context.output()
+    assert gradients[0] is not None
+    gradient = through_activation(context, gradients[0])
+    is_positive = a.greater(result, a.number(0))
+    share = a.where(is_positive, a.divide(gradient, a.choose(is_positive, result, a.number(1))))
+    options = _steps(context.node.options)
+    pooled = a.graph.compute(AVERAGE_POOL_GRADIENT, [share], context.shape(0), options=options)
+    return [a.multiply(context.input(0), pooled)]
+
+
+def _local_response(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
+    """Of y = x n^-b with n = c + a (W x^2), W the channels in each window: g n^-b - 2 a b x W^T (g x n^(-b-1))."""
+    a, x, gradient, options = context.arithmetic, context.input(0), gradients[0], context.node.options
+    assert gradient is not None
+    radius, depth = int(options.get("radius", 0)), context.shape(0)[-1]
+    bias, alpha, beta = (float(options.get(name, 0.0)) for name in ("bias", "alpha", "beta"))
+    distance = np.arange(depth)[None] - np.arange(depth)[:, None]
+    windows = ((distance >= -radius) & (distance < radius)).astype(np.float32)
+    rows = (math.prod(context.shape(0)[:-1]), depth)
+    x, gradient = a.reshape(x, rows), a.reshape(gradient, rows)
+    sums = a.product(a.square(x), a.graph.constant(windows), right_transposed=True)
+    norm = a.add(a.scale(sums, alpha), a.number(bias))
+    power = a.graph.compute("POW", [norm, a.filled(rows, -beta)], rows)
+    passed = a.multiply(gradient, power)
+    shared = a.product(a.divide(a.multiply(passed, x), norm), a.graph.constant(windows))
+    by_input = a.subtract(passed, a.scale(a.multiply(x, shared), 2 * alpha * beta))
+    return [a.reshape(by_input, context.shape(0))]
+
+
 def _softmax(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
     """beta y (g - the sum of g y)."""
     a, gradient, result = context.arithmetic, gradients[0], context.output()
@@ -172,6 +205,8 @@ RULES: Mapping[str, GradientRule] = {
     "DEPTHWISE_CONV_2D": _convolution(DEPTHWISE_INPUT_GRADIENT, DEPTHWISE_FILTER_GRADIENT),
     "FULLY_CONNECTED": _fully_connected,
     "L2_NORMALIZATION": _l2_normalization,
+    "L2_POOL_2D": _root_pool,
+    "LOCAL_RESPONSE_NORMALIZATION": _local_response,
     "LOG_SOFTMAX": _log_softmax,
     "MAX_POOL_2D": _max_pool,
     "SOFTMAX": _softmax,

@@ -150,17 +150,28 @@ def _pad(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
 
 
 def _gather(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    """Each row to its place; rows that are chosen several times add up."""
+    """Each row to its place; rows that are chosen several times add up.
+
+    The rows of all batches are those of one tensor, and the axis is the first, while they are scattered.
+    """
     a, gradient, shape = context.arithmetic, _sole(gradients), context.shape(0)
-    options = context.node.options
-    if int(options.get("batch_dims", 0)) or int(options.get("axis", 0)) % len(shape):
-        raise NoGradientError("an axis other than the first, or shared dimensions")
+    batch, axis = (int(context.node.options.get(name, 0)) for name in ("batch_dims", "axis"))
+    batch, axis = batch % (len(context.shape(1)) + 1), axis % len(shape)
     indices = context.input(1)
     if a.graph.dtype(indices) is not DType.INT32:
         indices = a.cast(indices, DType.INT32)
-    count = math.prod(a.shape(indices))
-    operands = [a.reshape(indices, (count, 1)), a.reshape(gradient, (count, *shape[1:])), a.integers(list(shape))]
-    return [a.graph.compute("SCATTER_ND", operands, shape)]
+    batches, chosen = math.prod(shape[:batch]), len(context.shape(1)) - batch
+    if batches > 1:
+        first = np.arange(batches, dtype=np.int32).reshape(*shape[:batch], *(1,) * chosen) * shape[axis]
+        operands = [indices, a.graph.constant(first, DType.INT32)]
+        indices = a.graph.compute("ADD", operands, a.shape(indices), DType.INT32)
+    count, before, after = math.prod(a.shape(indices)), shape[batch:axis], shape[axis + 1 :]
+    rows = a.reshape(gradient, (batches, math.prod(before), count // batches, math.prod(after)))
+    rows = a.reshape(a.transpose(rows, (0, 2, 1, 3)), (count, math.prod(before) * math.prod(after)))
+    all_rows = (batches * shape[axis], math.prod(before) * math.prod(after))
+    scattered = a.graph.compute("SCATTER_ND", [a.reshape(indices, (count, 1)), rows, a.integers(all_rows)], all_rows)
+    scattered = a.reshape(scattered, (batches, shape[axis], math.prod(before), math.prod(after)))
+    return [a.reshape(a.transpose(scattered, (0, 2, 1, 3)), shape)]
 
 
 def _embedding(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
@@ -195,10 +206,14 @@ def _update_slice(context: RuleContext, gradients: Sequence[int | None]) -> Grad
 
 
 def _tile(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    a, shape = context.arithmetic, context.shape(0)
-    repeats = context.constants(1, "multiple")
-    split = [size for pair in zip(repeats, shape, strict=True) for size in pair]
-    return [a.sum(a.reshape(_sole(gradients), split), range(0, len(split), 2))]
+    """The sum over the copies along one axis after the other."""
+    a, shape, gradient = context.arithmetic, context.shape(0), _sole(gradients)
+    for axis, (repeats, size) in enumerate(zip(context.constants(1, "multiple"), shape, strict=True)):
+        if repeats > 1:
+            before, after = a.shape(gradient)[:axis], a.shape(gradient)[axis + 1 :]
+            copies = a.reshape(gradient, (math.prod(before), repeats, size * math.prod(after)))
+            gradient = a.reshape(a.sum(copies, [1]), (*before, size, *after))
+    return [gradient]
 
 
 def _broadcast(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
@@ -217,35 +232,36 @@ def _inverse(name: str) -> GradientRule:
     return rule
 
 
-def _axes(context: RuleContext) -> list[int]:
+def reduced_axes(context: RuleContext) -> list[int]:
+    """Axes that a reduction lacks in its result."""
     rank = len(context.shape(0))
     return sorted({axis % rank for axis in context.constants(1, "axis")}) if rank else []
 
 
-def _kept(context: RuleContext, gradient: int) -> int:
-    """A reduction's gradient with the axes that it lacks, of one element."""
-    axes = _axes(context)
+def kept_axes(context: RuleContext, gradient: int) -> int:
+    """A reduction's gradient or result with the axes that it lacks, of one element."""
+    axes = reduced_axes(context)
     return context.arithmetic.reshape(
         gradient, [1 if axis in axes else size for axis, size in enumerate(context.shape(0))]
     )
 
 
 def _sum(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    return [context.arithmetic.spread(_kept(context, _sole(gradients)), context.shape(0))]
+    return [context.arithmetic.spread(kept_axes(context, _sole(gradients)), context.shape(0))]
 
 
 def _mean(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
     a = context.arithmetic
-    count = math.prod(context.shape(0)[axis] for axis in _axes(context))
-    return [a.spread(a.scale(_kept(context, _sole(gradients)), 1 / count), context.shape(0))]
+    count = math.prod(context.shape(0)[axis] for axis in reduced_axes(context))
+    return [a.spread(a.scale(kept_axes(context, _sole(gradients)), 1 / count), context.shape(0))]
 
 
 def _extreme(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
     """In equal parts to all elements that are the extreme one."""
     a = context.arithmetic
-    is_extreme = a.compare("EQUAL", context.input(0), _kept(context, context.output()))
+    is_extreme = a.compare("EQUAL", context.input(0), kept_axes(context, context.output()))
     ones = a.cast(is_extreme, DType.FLOAT32)
-    share = a.divide(_kept(context, _sole(gradients)), a.sum(ones, _axes(context), keep=True))
+    share = a.divide(kept_axes(context, _sole(gradients)), a.sum(ones, reduced_axes(context), keep=True))
     return [a.multiply(ones, share)]
 
 
@@ -280,6 +296,7 @@ RULES: Mapping[str, GradientRule] = {
     "REDUCE_MAX": _extreme,
     "REDUCE_MIN": _extreme,
     "RESHAPE": _reshape,
+    "REVERSE_SEQUENCE": _inverse("REVERSE_SEQUENCE"),
     "REVERSE_V2": _inverse("REVERSE_V2"),
     "SCATTER_ND": _scatter_nd,
     "SLICE": _slice,

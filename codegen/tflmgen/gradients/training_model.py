@@ -21,6 +21,7 @@ from tflmgen.gradients.update_step import StepOptions, UpdateStep
 from tflmgen.gradients.weight_choice import Weight, WeightChoice, choose, find_weights, lift_weights
 from tflmgen.ir import DType
 from tflmgen.options import Loss
+from tflmgen.quantize import with_row_operators
 
 REQUIRE = "CUSTOM:TflmgenRequire"
 """Operator that ends an invoke with an error where a condition does not hold, and else gives its second operand."""
@@ -83,8 +84,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     """Derives a Model that trains. Raises ModelError with the operator that stands in the way."""
     signature = _signature(model, options.signature)
     ports = _ports(model, signature, options)
-    # Converters hand branches and loops their weights from outside.
-    base = graphs_of(without_captured(model))[signature.subgraph]
+    # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
+    base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
     base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
     sites = find_weights(base)
     choose(sites.weights, options.weights, model.name)

@@ -1,6 +1,6 @@
 """Choice of weights: which constants of a model train, and the graphs with these as inputs instead.
 
-A .tflite file does not say which constants were trained. Those that do are operands in a weight or bias role, and
+A .tflite file does not say which constants were trained. Those that do are operands in a role of weights, and
 float constants of more than one element that are combined with what depends on the model's inputs.
 """
 
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
+from tflmgen.frontend.model_graph import constant_values
 from tflmgen.frontend.tflite import FileTensor
 from tflmgen.gradients.flow_graph import FlowGraph, FlowNode, reachable
 from tflmgen.gradients.gradient_rules import RULES
@@ -23,14 +24,19 @@ Key = tuple[object, ...]
 """Identity of a weight: what tells one from another: the same buffer of the file, in the same shape."""
 
 
+Site = tuple[FlowGraph, int, int]
+"""An operand: the graph, the first result of the node that reads it, and its place there."""
+
+
 @dataclass(eq=False)
 class Weight:
     """A constant of the source that may train.
 
     tensor     with its first contents
-    role       "weights", "bias", "table" or "operand"
+    role       "weights", "bias", "table", "slopes" or "operand"
     layers     names of the results that are computed with it
     trains     whether it does
+    is_filler  whether it is a bias of zeros that the converter had to add: it trains only where the user names it
     """
 
     name: str
@@ -39,6 +45,7 @@ class Weight:
     layer: int
     layers: list[str] = field(default_factory=list)
     trains: bool = True
+    is_filler: bool = False
 
     @property
     def elements(self) -> int:
@@ -63,10 +70,10 @@ class WeightChoice:
 
 @dataclass(frozen=True, slots=True)
 class WeightSites:
-    """Weights of a model in the file's order, and by graph and tensor which one a constant is."""
+    """Weights of a model in the file's order, and which one each operand is."""
 
     weights: tuple[Weight, ...]
-    sites: Mapping[tuple[FlowGraph, int], Weight]
+    sites: Mapping[Site, Weight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +100,9 @@ class _ConstantUses:
     def places(self, node: FlowNode) -> list[tuple[int, str]]:
         """(place, role) of a node's operands that may train."""
         traits = traits_of(node.name)
-        roles = {traits.roles.weights: "weights", traits.roles.bias: "bias", traits.roles.table: "table"}
-        if traits.roles.weights is None and (traits.adds or traits.multiplies or traits.products):
+        known = traits.roles
+        roles = {known.weights: "weights", known.bias: "bias", known.table: "table", known.slopes: "slopes"}
+        if known.weights is None and (traits.adds or traits.multiplies or traits.products):
             roles |= dict.fromkeys(range(len(node.inputs)), "operand")
         if node.name not in RULES:
             return []
@@ -164,18 +172,31 @@ class _ConstantUses:
 def find_weights(entry: FlowGraph) -> WeightSites:
     """All constants that may train, in a graph and those that it runs."""
     weights: dict[Key, Weight] = {}
-    sites: dict[tuple[FlowGraph, int], Weight] = {}
+    sites: dict[Site, Weight] = {}
     names: set[str] = set()
     for layer, (uses, node) in enumerate(_in_order(entry)):
         for place, role in uses.places(node):
-            index = uses.constant(node, place)
+            reader, at = uses.source(node, place)
+            index = reader.inputs[at]
             tensor = uses.graph.tensors[index]
             key = uses.key(node, index, role)
             if key not in weights:
                 weights[key] = Weight(_unused(tensor.name or "weight", names), tensor, role, layer)
             weights[key].layers.append(uses.graph.tensors[node.outputs[0]].name)
-            sites.setdefault((uses.graph, index), weights[key])
+            sites.setdefault((uses.graph, reader.outputs[0], at), weights[key])
+    _find_fillers([weight for weight in weights.values() if weight.role == "bias"])
     return WeightSites(tuple(weights.values()), sites)
+
+
+def _find_fillers(biases: Sequence[Weight]) -> None:
+    """Says which biases are the converter's: it gives a convolution that has none zeros.
+
+    Before training all biases are zeros, but for the ones of an LSTM's forget gate: there nothing tells them apart.
+    """
+    values = [constant_values(weight.tensor) for weight in biases]
+    if any(not np.isin(array, (0, 1)).all() for array in values):
+        for weight, array in zip(biases, values, strict=True):
+            weight.is_filler = not array.any()
 
 
 def _in_order(graph: FlowGraph) -> list[tuple[_ConstantUses, FlowNode]]:
@@ -215,7 +236,8 @@ def choose(weights: Sequence[Weight], choice: WeightChoice, model: str) -> None:
     layers = sorted({weight.layer for weight in weights if weight.role != "operand"})
     first = layers[-min(choice.last, len(layers))] if choice.last and layers else 0
     for weight in weights:
-        wanted = not choice.trainable or any(_matches(weight, pattern) for pattern in choice.trainable)
+        named = any(_matches(weight, pattern) for pattern in choice.trainable)
+        wanted = named or not (choice.trainable or weight.is_filler)
         frozen = any(_matches(weight, pattern) for pattern in choice.freeze)
         weight.trains = wanted and not frozen and weight.layer >= first and (weight.role == "bias" or not choice.biases)
     if not any(weight.trains for weight in weights):
@@ -245,7 +267,7 @@ def lift_weights(entry: FlowGraph, sites: WeightSites) -> list[Weight]:
 def _needed(graphs: Sequence[FlowGraph], sites: WeightSites) -> dict[FlowGraph, list[Weight]]:
     """By graph the weights that it, or one that it runs, is computed with; graphs of one node get the same."""
     needed: dict[FlowGraph, dict[Weight, None]] = {graph: {} for graph in graphs}
-    for (graph, _), weight in sites.sites.items():
+    for (graph, _, _), weight in sites.sites.items():
         if weight.trains:
             needed[graph][weight] = None
     changed = True
@@ -269,7 +291,7 @@ def _as_inputs(graph: FlowGraph, weights: Sequence[Weight], sites: WeightSites) 
         inputs[weight] = graph.input(weight.name, weight.tensor.shape)
     uses = _ConstantUses.of(graph)
     for reader, place in [uses.source(node, place) for node in graph.nodes for place, _ in uses.places(node)]:
-        chosen = sites.sites.get((graph, reader.inputs[place]))
+        chosen = sites.sites.get((graph, reader.outputs[0], place))
         if chosen is not None and chosen.trains:
             reader.inputs[place] = inputs[chosen]
     return inputs

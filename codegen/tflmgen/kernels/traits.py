@@ -66,6 +66,7 @@ class Roles:
     bias        what its sums begin with; optional
     scale_axis  axis of the weights that counts the output's channels, each of which may have a scale of its own
     table       what its indices choose rows of
+    slopes      what it multiplies negative data by
     shapes      what says the output's shape, and may be known at run time only
     """
 
@@ -74,6 +75,7 @@ class Roles:
     bias: int | None = None
     scale_axis: int | None = None
     table: int | None = None
+    slopes: int | None = None
     shapes: tuple[int, ...] = ()
 
 

@@ -7,6 +7,7 @@ Decided here: the type and scale of each tensor, across branches, loops, calls a
 from tflmgen.quantize.cycle_estimates import CORE
 from tflmgen.quantize.evaluation import certain_agreement, compare_runs, run_sets, with_types
 from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
+from tflmgen.quantize.list_rows import with_row_operators
 from tflmgen.quantize.model_quantization import is_quantized_file
 from tflmgen.quantize.observed_build import observed_build
 from tflmgen.quantize.output_errors import MeanNoise
@@ -26,5 +27,6 @@ __all__ = [
     "quantize_file",
     "run_sets",
     "summarize_webs",
+    "with_row_operators",
     "with_types",
 ]

@@ -32,7 +32,7 @@ from tflmgen.kernels.rules import (
     scale,
     zero_point,
 )
-from tflmgen.kernels.traits import ELEMENTWISE, MONOTONE, Traits
+from tflmgen.kernels.traits import ELEMENTWISE, MONOTONE, Roles, Traits
 
 PLAIN_HEADER = "binary.h"
 QUANTIZED_HEADER = "quantized_binary.h"
@@ -209,6 +209,6 @@ OPERATORS = (
         infer_binary,
         _prelu,
         real=of_elements(lambda x, slope: np.where(x < 0, x * slope, x)),
-        traits=ELEMENTWISE,
+        traits=replace(ELEMENTWISE, roles=Roles(slopes=1)),
     ),
 )

@@ -270,7 +270,7 @@ def _matrix_diag(op: Operation) -> Sequence[Array]:
 
 
 def _matrix_set_diag(op: Operation) -> Sequence[Array]:
-    matrices = op.array(0).copy()
+    matrices = op.array(0).astype(np.result_type(op.array(0), op.array(1)))
     length = min(matrices.shape[-2:])
     np.einsum("...ii->...i", matrices[..., :length, :length])[...] = op.array(1)
     return [matrices]

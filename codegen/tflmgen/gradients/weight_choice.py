@@ -18,7 +18,7 @@ from tflmgen.frontend.model_graph import constant_values
 from tflmgen.frontend.tflite import FileTensor
 from tflmgen.gradients.flow_graph import FlowGraph, FlowNode, reachable
 from tflmgen.gradients.gradient_rules import RULES
-from tflmgen.kernels import traits_of
+from tflmgen.kernels import Sliding, traits_of
 
 Key = tuple[object, ...]
 """Identity of a weight: what tells one from another: the same buffer of the file, in the same shape."""
@@ -36,7 +36,7 @@ class Weight:
     role       "weights", "bias", "table", "slopes" or "operand"
     layers     names of the results that are computed with it
     trains     whether it does
-    is_filler  whether it is a bias of zeros that the converter had to add: it trains only where the user names it
+    is_filler  whether it is taken for zeros that a converter gave a convolution without bias: it trains only if named
     """
 
     name: str
@@ -182,21 +182,19 @@ def find_weights(entry: FlowGraph) -> WeightSites:
             key = uses.key(node, index, role)
             if key not in weights:
                 weights[key] = Weight(_unused(tensor.name or "weight", names), tensor, role, layer)
+                is_convolution = traits_of(node.name).window is Sliding.FILTER
+                weights[key].is_filler = role == "bias" and is_convolution and not constant_values(tensor).any()
             weights[key].layers.append(uses.graph.tensors[node.outputs[0]].name)
             sites.setdefault((uses.graph, reader.outputs[0], at), weights[key])
-    _find_fillers([weight for weight in weights.values() if weight.role == "bias"])
+    if _is_untrained([weight for weight in weights.values() if weight.role == "bias"]):
+        for weight in weights.values():
+            weight.is_filler = False
     return WeightSites(tuple(weights.values()), sites)
 
 
-def _find_fillers(biases: Sequence[Weight]) -> None:
-    """Says which biases are the converter's: it gives a convolution that has none zeros.
-
-    Before training all biases are zeros, but for the ones of an LSTM's forget gate: there nothing tells them apart.
-    """
-    values = [constant_values(weight.tensor) for weight in biases]
-    if any(not np.isin(array, (0, 1)).all() for array in values):
-        for weight, array in zip(biases, values, strict=True):
-            weight.is_filler = not array.any()
+def _is_untrained(biases: Sequence[Weight]) -> bool:
+    """Whether all biases are zeros, but for the ones of an LSTM's forget gate: nothing tells fillings apart then."""
+    return all(np.isin(constant_values(bias.tensor), (0, 1)).all() for bias in biases)
 
 
 def _in_order(graph: FlowGraph) -> list[tuple[_ConstantUses, FlowNode]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from support.trained_model import check_gradients, dense_model, gradients, trained_reference
+from support.trained_model import TrainedReference, check_gradients, dense_model, gradients, trained_reference
 from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.model_graph import CONTROL_FLOW
 from tflmgen.frontend.tflite import BUILTIN_OPERATORS, Model, ModelBuilder
@@ -179,6 +179,26 @@ def test_bad_choices_are_refused(options: dict[str, Any], text: str) -> None:
 def test_bad_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         parse_training_options(TrainOptions(**options))
+
+
+def test_gradients_that_are_not_finite_change_no_weight() -> None:
+    """A square root has no slope at 0, while the loss is finite."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, moved, y = (graph.tensor(name, DType.FLOAT32, (1, 3)) for name in ("x", "moved", "y"))
+    graph.operator("ADD", [x, graph.constant("w", np.array([1, 2, 3], np.float32))], [moved])
+    graph.operator("SQRT", [moved], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    step = StepOptions(OptimizerName.MOMENTUM, 0.1)
+    trained = derive_training_model(builder.model(), TrainingOptions(Loss.MSE, step, check_gradients=True))
+    reference = TrainedReference(trained)
+    before = reference.weights["w"]
+    reference.run("train", [np.array([[2.0, 1, 1]]), np.ones((1, 3))])
+    changed = reference.weights["w"]
+    assert (changed != before).all()
+    with pytest.raises(RunTimeError):
+        reference.run("train", [np.array([[2.0, -2, 1]]), np.ones((1, 3))])
+    np.testing.assert_array_equal(reference.weights["w"], changed)
 
 
 def test_an_operator_without_rule_is_named() -> None:

@@ -29,6 +29,10 @@ REQUIRE = "CUSTOM:TflmgenRequire"
 _GREATEST = float(np.finfo(np.float32).max)
 """The greatest finite float32."""
 
+_GREATEST_GRADIENT = 1e30
+"""Magnitude from which on gradients count as infinite: TFLite's arithmetic makes infinities the greatest number, and
+slopes of other operators may make that less again."""
+
 EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE"})
 """Operators without results that count."""
 
@@ -40,6 +44,7 @@ class TrainingOptions:
     loss            of the output `output` (the first by default); None: the output `loss_output` is the loss
     max_iterations  bound of loops whose condition gives none
     portable        without the operator that refuses bad labels and losses, which other runtimes lack
+    check_gradients with the same operator for gradients that are not finite
     """
 
     loss: Loss | None
@@ -50,6 +55,7 @@ class TrainingOptions:
     signature: str | None = None
     max_iterations: int | None = None
     portable: bool = False
+    check_gradients: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +249,22 @@ def _training(
         seed = graph.compute(REQUIRE, [is_good, seed], ())
     weights = inputs[plain:]
     gradients = tape.gradients({loss.loss: seed}, source.inputs[plain:])
-    update.add(state, weights, gradients, tape.present, seed, rate)
+    present = tape.present
+    if options.check_gradients:
+        checked = _finite(graph, [gradient for gradient in gradients if gradient is not None])
+        present = {checked[gradient]: flag for gradient, flag in present.items() if gradient in checked}
+        gradients = [None if gradient is None else checked[gradient] for gradient in gradients]
+    update.add(state, weights, gradients, present, seed, rate)
     graph.outputs = [value]
     return graph
+
+
+def _finite(graph: FlowGraph, gradients: Sequence[int]) -> dict[int, int]:
+    """By gradient its elements, which nothing reads unless the magnitudes of each add up to a finite number."""
+    a = Arithmetic(graph)
+    sums = [a.total(a.absolute(gradient)) for gradient in dict.fromkeys(gradients)]
+    good = [a.compare("LESS_EQUAL", total, a.number(_GREATEST_GRADIENT)) for total in sums]
+    while len(good) > 1:
+        good[:2] = [graph.compute("LOGICAL_AND", good[:2], (), DType.BOOL)]
+    one = graph.compute(REQUIRE, [good[0], a.number(1)], ())
+    return {gradient: a.multiply(gradient, one) for gradient in gradients}

@@ -21,6 +21,8 @@ def parse_training_options(options: TrainOptions) -> TrainingOptions:
         raise UsageError("training needs either --loss or --loss-output")
     if options.loss is None and options.target_output is not None:
         raise UsageError("--target-output names the output that --loss is of")
+    if options.portable and options.check_gradients:
+        raise UsageError("--portable leaves out all checks, --check-gradients too")
     for name, norm in (("clip-norm", options.clip_norm), ("global-clip-norm", options.global_clip_norm)):
         if norm is not None and not (0 < norm < math.inf):
             raise UsageError(f"--{name} requires a number greater than 0")
@@ -42,6 +44,7 @@ def parse_training_options(options: TrainOptions) -> TrainingOptions:
         options.signature,
         options.max_iterations,
         options.portable,
+        options.check_gradients,
     )
 
 

@@ -185,6 +185,9 @@ class TrainOptions:
         None, "Iterations of loops whose condition does not bound them; training ends them there.", "N", min=1
     )
     portable: bool = option(False, "Leave out the check of labels and of the loss, which other runtimes lack.")
+    check_gradients: bool = option(
+        False, "Return an error, and change no weight, where a gradient is not finite; keeps them all until then."
+    )
     signature: str | None = option(None, "Signature to train.", "KEY", shown_default="the model's only one")
 
 

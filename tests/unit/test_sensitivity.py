@@ -163,7 +163,7 @@ def scaled_inputs(scales: tuple[float, float, float]) -> Vectors:
     ],
 )
 def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, expected: dict[DType, int]) -> None:
-    held_out, tried, told = scaled_inputs((1, 1, 1)), [], []
+    held_out, tried, shares = scaled_inputs((1, 1, 1)), [], []
 
     def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
         tried.append(dict(wanted))
@@ -172,8 +172,8 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
     with observed_build(_rounded_model({})) as build:
         webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
         measured = measure_sensitivity(build, held_out, list(webs.values()))
-        limits, most = ErrorLimits(max_error, None), most_models(len(webs))
-        trials = TypeTrials(build, held_out, quantize, limits, lambda *share: told.append(share[1:]), most)
+        limits, total = ErrorLimits(max_error, None), most_models(len(webs))
+        trials = TypeTrials(build, held_out, quantize, limits, lambda *share: shares.append(share[1:]), total)
         choice = choose_types(trials, webs, lambda: measured)
         dtypes = list(choice.wanted.values())
         assert {dtype: dtypes.count(dtype) for dtype in set(dtypes)} == expected
@@ -182,8 +182,8 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
     assert all(tried.count(wanted) == 1 for wanted in tried)
-    assert told == [(done, most) for done in range(len(tried))]
-    assert len(tried) <= most
+    assert shares == [(done, total) for done in range(len(tried))]
+    assert len(tried) <= total
 
 
 @pytest.mark.parametrize(

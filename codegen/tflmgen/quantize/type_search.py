@@ -197,7 +197,7 @@ class TypeTrials:
     build     of the float model
     sets      on which the limits are to hold
     quantize  makes the quantised Model for types of webs
-    most      models that are tried at most, for progress; 0: nobody knows
+    limit     models that are tried at most, for progress; 0: nobody knows
     """
 
     def __init__(
@@ -207,10 +207,10 @@ class TypeTrials:
         quantize: Callable[[Wanted], Model],
         limits: ErrorLimits,
         progress: Progress = no_progress,
-        most: int = 0,
+        limit: int = 0,
     ) -> None:
         self._build, self._held_out, self._quantize, self.limits = build, sets, quantize, limits
-        self._progress, self._most = progress, most
+        self._progress, self._limit = progress, limit
         self._reference = run_sets(build, sets)
         self._evaluations: dict[tuple[tuple[TensorKey, DType], ...], Evaluation] = {}
 
@@ -244,7 +244,7 @@ class TypeTrials:
         key = tuple(sorted(wanted.items(), key=lambda item: item[0]))
         if key not in self._evaluations:
             done = len(self._evaluations)
-            self._progress(f"Trying types, model {done + 1}: {len(wanted)} webs wider than int8", done, self._most)
+            self._progress(f"Trying types, model {done + 1}: {len(wanted)} webs wider than int8", done, self._limit)
             model = self._quantize(wanted)
             self._evaluations[key] = evaluate(self._build, self._reference, model, self._held_out)
         return self._evaluations[key]

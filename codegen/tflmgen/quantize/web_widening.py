@@ -162,8 +162,8 @@ class TypeSearch:
 
     @cached_property
     def _trials(self) -> TypeTrials:
-        most = most_models(len(self.webs))
-        return TypeTrials(self.best.build, self.sets, self.quantize, ErrorLimits(), self.progress, most)
+        limit = most_models(len(self.webs))
+        return TypeTrials(self.best.build, self.sets, self.quantize, ErrorLimits(), self.progress, limit)
 
     @cached_property
     def webs(self) -> dict[TensorKey, WebValues]:

@@ -71,7 +71,7 @@ def _attention(
 
 
 def _mask_terms(node: OnnxNode, mask: OnnxValue | None, sequence: int, total: int, batch: int) -> OnnxValue | None:
-    """What is added to scores of (batch, heads, sequence, total); None: nothing."""
+    """Terms that masks add to scores of (batch, heads, sequence, total), or None."""
     g, added = node.graph, None
     if mask is not None:
         seen = g.where(

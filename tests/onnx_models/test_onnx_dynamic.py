@@ -82,13 +82,13 @@ def _attention_model(mask: str, has_past: bool, **attributes: Any) -> tuple[onnx
     node = helper.make_node(
         "Attention", names, list(results), domain="com.microsoft", num_heads=HEADS, name="a", **attributes
     )
-    ports = [
+    inputs, outputs = (
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in side.items()]
         for side in ({name: array.shape for name, array in feeds.items()}, results)
-    ]
+    )
     tensors = [numpy_helper.from_array(array, name) for name, array in known.items()]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    graph = helper.make_graph([node], "g", *ports, tensors)
+    graph = helper.make_graph([node], "g", inputs, outputs, tensors)
     return helper.make_model(graph, opset_imports=opsets, ir_version=8), feeds
 
 

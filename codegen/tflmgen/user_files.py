@@ -82,9 +82,17 @@ def read_limited(path: Path, limit: int) -> bytes:
         return file.read(limit)
 
 
+def text_of(data: bytes) -> str:
+    """Text in UTF-8, without a byte order mark. Raises ValueError, with a sentence, for bytes that are none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 text, at byte {error.start}") from None
+
+
 def read_text_limited(path: Path, limit: int = TEXT_LIMIT) -> str:
-    """Text of a regular file in UTF-8, without a byte order mark. Raises OSError, and UnicodeDecodeError."""
-    return read_limited(path, limit).decode("utf-8-sig").replace("\r\n", "\n")
+    """Text of a regular file in UTF-8, without a byte order mark. Raises OSError, and ValueError as text_of() does."""
+    return text_of(read_limited(path, limit)).replace("\r\n", "\n")
 
 
 def read_member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:

@@ -58,6 +58,11 @@ def test_instructions_are_as_many_as_in_qemu(board: Board) -> None:
     assert [vector_set["instructions"] for vector_set in counted["sets"]] == [
         vector_set["instructions"] for vector_set in by_qemu["sets"]
     ]
+    steps = [
+        [(o["step"], o["executions"], o["instructions"]) for o in figures["operators"]]
+        for figures in (counted, by_qemu)
+    ]
+    assert steps[0] == steps[1]
 
 
 def test_a_short_timeout_is_not_for_the_start() -> None:

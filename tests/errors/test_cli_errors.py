@@ -80,6 +80,13 @@ def test_an_unknown_board_like_a_known_one(typed: str, meant: str) -> None:
     assert "Did you mean" not in _fails("build", "adder.tflite", "--board", "zzz")
 
 
+def test_options_that_are_alike_are_suggested() -> None:
+    assert "--board" in tflmgen("build", "adder.tflite", "--bord", "host").err
+    finished = tflmgen("build", "adder.tflite", "--board", "host", "--nonsense")
+    assert finished.code == 2
+    assert "No such option: --nonsense. See" in finished.err
+
+
 def test_over_budget_names_the_peak_and_what_helps(folder: Path) -> None:
     write_adder(folder / "adder.tflite", "int8", (1, 100, 100, 4))
     text = _fails("build", "adder.tflite", "--board", "microbit", "--no-compile")

@@ -78,6 +78,18 @@ def test_a_folder_of_calibration_data_with_a_link_to_a_device() -> None:
     assert (finished.code, "z.csv: cannot be read: it is no regular file" in finished.err) == (1, True), finished.err
 
 
+@pytest.mark.parametrize("name", ["labels.txt", "old.json", "app.toml", "in.csv", "space.py", "board.json"])
+def test_what_is_no_text_is_said_in_words(name: str) -> None:
+    if name == "space.py":
+        pytest.importorskip("dask")
+    Path(name).write_bytes(b"{}\n\x80PNG")
+    words = DOORS[name](name) if name in DOORS else ("inspect", "adder.tflite", "--board", ".")
+    finished = tflmgen(*words)
+    assert finished.code in (1, 2)
+    assert "not UTF-8 text" in finished.err
+    assert "codec" not in finished.err
+
+
 def test_labels_have_the_length_of_names() -> None:
     Path("labels.txt").write_text("a\n" + "b" * 2000 + "\n")
     finished = tflmgen("inspect", "adder.tflite", "--labels", "labels.txt")

@@ -78,6 +78,7 @@ def test_bench_counts_stages_and_a_sliding_one_takes_less(folder: Path) -> None:
     assert "Stages of the application" in page
     assert "<td>s</td>" in page
     assert f"{CALLS - ROWS + 1} of {CALLS}" in page
+    assert "Scores over time" in page
 
 
 def test_energy_is_that_of_the_mean_duty_cycle() -> None:

@@ -190,11 +190,11 @@ def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, 
     project = _project(board, tmp_path)
     elf = build(project, board.id).elf
     renode = StandIn(program).install(tmp_path)
-    plan: dict[str, Any] = {"steps": []}
+    plan: dict[str, Any] = {"steps": [], "signatures": [{"function": "main"}]}
     with open_session(board, project, elf, "renode", 20, renode=str(renode), count=plan) as session:
         assert session.notes == (COUNT_NOTE,)
         invocations = [session.invoke(0, [bytes(16)]) for _ in range(2)]
-    assert [(invocation.instructions, invocation.operators) for invocation in invocations] == [(250, None), (500, None)]
+    assert [(invocation.instructions, invocation.operators) for invocation in invocations] == [(250, ()), (500, ())]
     assert list(temporary.iterdir()) == []
 
 

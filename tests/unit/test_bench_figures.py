@@ -191,8 +191,18 @@ def test_waits_for_the_flash_make_a_second_estimate(plan: dict[str, Any]) -> Non
     assert bench.operators[0].flash == FlashCycles(73, 20, 3, None)
 
 
-def test_counts_per_invoke_alone_are_said_to_be_such() -> None:
-    """Renode counts no operators: nothing is said of input sets that do not reach them."""
-    path = {"cycles_estimated": None, "unbounded_loops": [], "unknown_operators": ["0:4"]}
-    assert "counted per invoke alone" in _worst_case_line(path, counts_operators=False)
-    assert "no input set (--inputs) reaches 0:4" in _worst_case_line(path, counts_operators=True)
+def test_a_worst_case_path_has_what_is_counted_of_it(plan: dict[str, Any]) -> None:
+    """Renode estimates no cycles, and nothing of a step that never ran."""
+    step = _step(plan)
+    choice = {"index": 50, "kind": "if", "function": plan["signatures"][0]["function"], "parent": 0}
+    steps = [*_operator(plan, expected={"cycles": 70})["steps"], choice]
+    invoke = _measured(50, OperatorCount(step, 1, 40))
+    uncycled = replace(invoke, invocation=replace(invoke.invocation, cycles_estimated=None))
+    report = bench_json({**plan, "steps": steps}, [uncycled], CYCLE_MODELS["cortex-m4"], CLOCK)
+    (operator,) = report["operators"]
+    assert (operator["instructions"], operator["cycles_estimated"], operator["cycles_range"]) == (40, None, None)
+    path = report["worst_path"]
+    assert (path["instructions"], path["cycles_estimated"], path["milliseconds_estimated"]) == (40, None, None)
+    assert _worst_case_line(path).startswith("Worst-case path through If and While: 40 instructions; operators only")
+    unreached = {**path, "instructions": None, "unknown_operators": ["0:4"]}
+    assert "no input set (--inputs) reaches 0:4" in _worst_case_line(unreached)

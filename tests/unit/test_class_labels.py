@@ -15,6 +15,7 @@ from support.repository import ROOT
 from support.tools import requires_compiler
 from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.tflite.metadata_labels import read_metadata_labels
+from tflmgen.sources.label_files import class_labels
 
 GATE = ROOT / "examples" / "gate.tflite"
 CLASSES = ("nothing", "horizontal", 'a "vertical"', "größer??/", "falling")
@@ -132,3 +133,9 @@ def test_damaged_metadata_is_an_error(damage: str, tmp_path: Path) -> None:
     model.write_bytes(data[: data.index(b"PK")] if damage == "archive" else data)
     with pytest.raises(ModelError, match="its metadata cannot be read"):
         read_metadata_labels(model)
+
+
+def test_a_label_is_a_line_and_a_byte_order_mark_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_bytes("\ufeffcat\r\nb\u2028c\nd\x0be\x85f\n\n".encode())
+    assert class_labels(tmp_path / "m.tflite", [str(path)]) == {"": ("cat", "b\u2028c", "d\x0be\x85f")}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import pickle
+import signal
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -238,3 +240,21 @@ def test_expanded_tensors_are_bounded_in_sum(tmp_path: Path) -> None:
     weights = {f"w{k}": payload(path_name=f"weight_{k}", tensor_meta=meta) for k in range(8)}
     members = {f"data/weights/weight_{k}": bytes(8) for k in range(8)}
     assert "declares 2,000,000 elements" in refusal(archive(tmp_path / "net.pt2", weights=weights, members=members))
+
+
+def test_an_export_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch, which is not needed here, catches what it can, and tries another way."""
+    torch_export = pytest.importorskip("tflmgen.frontend.onnx.torch_export")
+
+    def export(path: Path, function: str) -> Any:
+        del path, function
+        while True:
+            with contextlib.suppress(Exception):
+                while True:
+                    pass
+
+    monkeypatch.setattr(torch_export, "_exported", export)
+    monkeypatch.setattr(torch_export, "EXPORT_SECONDS", 0.2)
+    with pytest.raises(ModelError, match=r"m\.pt2: PyTorch takes more than 0\.2 s to export it to ONNX"):
+        torch_export.onnx_of_torch(Path("m.pt2"), "")
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0

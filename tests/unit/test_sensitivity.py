@@ -20,7 +20,15 @@ from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.output_errors import rows_that_agree
 from tflmgen.quantize.range_choice import Affine, RangeMethod
 from tflmgen.quantize.sensitivity import measure_sensitivity, web_values
-from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, TypeTrials, choose_types, evaluate, promotion_order
+from tflmgen.quantize.type_search import (
+    ErrorLimits,
+    TypeChoice,
+    TypeTrials,
+    choose_types,
+    evaluate,
+    most_models,
+    promotion_order,
+)
 
 SETS = 12
 LOOP = (2, 0), (2, 2), (0, 2)
@@ -155,7 +163,7 @@ def scaled_inputs(scales: tuple[float, float, float]) -> Vectors:
     ],
 )
 def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, expected: dict[DType, int]) -> None:
-    held_out, tried = scaled_inputs((1, 1, 1)), []
+    held_out, tried, shares = scaled_inputs((1, 1, 1)), [], []
 
     def quantize(wanted: Mapping[TensorKey, DType]) -> Model:
         tried.append(dict(wanted))
@@ -164,9 +172,9 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
     with observed_build(_rounded_model({})) as build:
         webs = web_values(measure(build, held_out), {root: [root] for root in ROOTS})
         measured = measure_sensitivity(build, held_out, list(webs.values()))
-        choice = choose_types(
-            TypeTrials(build, held_out, quantize, ErrorLimits(max_error, None)), webs, lambda: measured
-        )
+        limits, total = ErrorLimits(max_error, None), most_models(len(webs))
+        trials = TypeTrials(build, held_out, quantize, limits, lambda *share: shares.append(share[1:]), total)
+        choice = choose_types(trials, webs, lambda: measured)
         dtypes = list(choice.wanted.values())
         assert {dtype: dtypes.count(dtype) for dtype in set(dtypes)} == expected
         assert choice.is_within
@@ -174,6 +182,8 @@ def test_the_search_takes_as_few_wide_webs_as_the_limit_wants(max_error: float, 
         evaluation = evaluate(build, run_sets(build, held_out), quantized(choice.wanted), held_out)
         assert evaluation == choice.evaluation
     assert all(tried.count(wanted) == 1 for wanted in tried)
+    assert shares == [(done, total) for done in range(len(tried))]
+    assert len(tried) <= total
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Nothing of the process that has TensorFlow stays on the disk, whichever of the two processes ends first.
+"""Nothing of the process that has TensorFlow stays on the disk, whichever of the two processes ends first; a request
+that takes for ever ends it.
 
 The process needs no TensorFlow here: its Python leaves a temporary file, as TensorFlow does, and waits for requests.
 """
@@ -72,6 +73,18 @@ def test_nothing_stays_when_the_process_is_killed(temporary: Path) -> None:
         process._process.kill()
         with pytest.raises(ModelError, match="want of memory"):
             process.ask("load")
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_request_that_never_ends_is_an_error(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreter = temporary.parent / "endless"
+    interpreter.write_text("#!/bin/sh\nexec sleep 1000\n")
+    interpreter.chmod(0o755)
+    monkeypatch.setenv(INTERPRETER, str(interpreter))
+    monkeypatch.setattr("tflmgen.conversion.tensorflow_process.REQUEST_SECONDS", 0.5)
+    with TensorFlowProcess("model") as process, pytest.raises(ModelError) as refused:
+        process.ask("convert")
+    assert str(refused.value).startswith("model: TensorFlow takes more than 0.5 s to convert it, and was stopped")
     assert list(temporary.iterdir()) == []
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from numpy.typing import NDArray
+
 from tflmgen.actions.worst_case_path import PathCost, WorstCase, worst_case_path
 from tflmgen.emulators import CycleModel, Cycles, Invocation, Tally
 
@@ -18,11 +20,12 @@ CONTROL = ("if", "while", "call")
 
 @dataclass(frozen=True, slots=True)
 class MeasuredInvoke:
-    """One counted invoke: label of the input set, index of the signature, and the emulator's counts."""
+    """One counted invoke: label of the input set, index of the signature, the emulator's counts, and the outputs."""
 
     label: str
     signature: int
     invocation: Invocation
+    outputs: tuple[NDArray[Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ class OperatorFigures:
     """Totals of one operator over all input sets.
 
     step                  the operator's entry in plan.json
-    instructions, cycles  None where the emulator does not count per operator
+    instructions, cycles  None where the emulator does not count per operator, or estimates no cycles
     stages                counts per stage of row streaming; empty where they are not counted
     """
 
@@ -66,8 +69,9 @@ def operator_figures(plan: Plan, measured: Sequence[MeasuredInvoke]) -> list[Ope
                 stage_totals = stages.get(counted.step, (Tally(),) * len(counted.stages))
                 stages[counted.step] = tuple(a + b for a, b in zip(stage_totals, counted.stages, strict=True))
         executed = [step for step in steps if executions.get(step["index"])]
+        has_cycles = all(measured_set.invocation.cycles_estimated is not None for measured_set in measured)
         return [
-            OperatorFigures(step, executions[i], instructions[i], cycles[i], stages[i])
+            OperatorFigures(step, executions[i], instructions[i], cycles[i] if has_cycles else None, stages[i])
             for step in executed
             for i in [step["index"]]
         ]
@@ -206,34 +210,40 @@ def _worst(
 ) -> WorstCase | None:
     """Most expensive worst-case path among the measured signatures.
 
-    A step costs its mean count; a step that never ran costs its estimate from plan.json.
+    A step costs its mean count; a step that never ran costs its estimate from plan.json, where cycles are estimated.
     """
     costs = {}
-    for step in plan["steps"]:
+    counted = [operator for operator in operators or () if operator.instructions is not None]
+    for step in plan["steps"] if not counted or counted[0].cycles is not None else ():
         if expected := step.get("expected"):
             costs[step["index"]] = PathCost(None, expected["cycles"])
-    for operator in operators or ():
-        if operator.instructions is not None and operator.cycles is not None:
-            runs = operator.executions
-            cycles = -(-model.figure(operator.cycles) // runs)
-            costs[operator.step["index"]] = PathCost(-(-operator.instructions // runs), cycles)
+    for operator in counted:
+        runs, instructions = operator.executions, operator.instructions or 0
+        cycles = 0 if operator.cycles is None else -(-model.figure(operator.cycles) // runs)
+        costs[operator.step["index"]] = PathCost(-(-instructions // runs), cycles)
     functions = dict.fromkeys(plan["signatures"][measurement.signature]["function"] for measurement in measured)
     paths = [path for function in functions if (path := worst_case_path(plan, function, costs))]
-    return max(paths, key=lambda path: (path.cost is None, path.cost.cycles if path.cost else 0), default=None)
+    return max(paths, key=_rank, default=None)
+
+
+def _rank(path: WorstCase) -> tuple[bool, int, int]:
+    cost = path.cost or PathCost()
+    return path.cost is None, cost.cycles, cost.instructions or 0
 
 
 def _worst_json(path: WorstCase | None, plan: Plan, clock: int) -> Json | None:
     if path is None:
         return None
     steps = {step["index"]: step for step in plan["steps"]}
+    cycles = path.cost.cycles or None if path.cost else None
 
     def places(indices: Sequence[int]) -> list[str]:
         return [f"{steps[i]['subgraph']}:{steps[i]['operator']}" for i in indices]
 
     return {
         "instructions": path.cost.instructions if path.cost else None,
-        "cycles_estimated": path.cost.cycles if path.cost else None,
-        "milliseconds_estimated": milliseconds(path.cost.cycles if path.cost else None, clock),
+        "cycles_estimated": cycles,
+        "milliseconds_estimated": milliseconds(cycles, clock),
         "unbounded_loops": places(path.unbounded),
         "unknown_operators": places(path.unknown),
     }
@@ -265,7 +275,7 @@ def _figures_json(operator: OperatorFigures, model: CycleModel, described: bool 
         "macs": operator.macs,
         "instructions_per_mac": _ratio(operator.instructions, operator.macs),
         "stages": [
-            {**(_stage_json(stage) if described else {}), **_stage_figures(stage, operator.executions, tally, model)}
+            {**(_stage_json(stage) if described else {}), **_stage_figures(stage, operator, tally, model)}
             for stage, tally in stages
         ],
     }
@@ -275,13 +285,14 @@ def _stage_json(stage: Json) -> Json:
     return {name: stage[name] for name in ("subgraph", "operator", "name", "outputs", "kernels", "variant")}
 
 
-def _stage_figures(stage: Json, runs: int, tally: Tally | None, model: CycleModel) -> Json:
-    """Figures of one stage of a row-streamed operator that ran `runs` times; None: not counted per stage."""
+def _stage_figures(stage: Json, operator: OperatorFigures, tally: Tally | None, model: CycleModel) -> Json:
+    """Figures of one stage of a row-streamed operator; tally None: not counted per stage."""
+    runs = operator.executions
     instructions, macs = (tally.instructions if tally else None), stage["macs"] * runs
     return {
         "executions": stage["calls"] * runs,
         "instructions": instructions,
-        **_cycles_json(tally.cycles if tally else None, model),
+        **_cycles_json(tally.cycles if tally and operator.cycles is not None else None, model),
         "macs": macs,
         "instructions_per_mac": _ratio(instructions, macs),
     }

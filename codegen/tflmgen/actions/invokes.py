@@ -122,8 +122,9 @@ def in_sequence(model: PlannedModel, path: Path | None, vectors: Vectors) -> Vec
 
 def bench_sets(
     model: PlannedModel, vectors: Vectors, inputs: str, session: SessionOptions, console: Console
-) -> tuple[Json, CycleModel]:
-    """Counts the instructions of an invoke per input set: figures (schema/bench.json), and how cycles are estimated.
+) -> tuple[Json, CycleModel, Invokes]:
+    """Counts the instructions of an invoke per input set: figures (schema/bench.json), how cycles are estimated, and
+    the invokes themselves.
 
     inputs  GENERATED, or the name of the file with the sets
     """
@@ -134,6 +135,8 @@ def bench_sets(
             signatures = compilation.module.signatures
             measured = measure_sets(run.session, signatures, vectors, inputs == GENERATED, progress)
         ran = {"emulator": run.session.emulator, "notes": _notes(model, run.session)}
+        results = tuple(Result(invoke.outputs, invoke.invocation) for invoke in measured)
+        invokes = Invokes(results, run.session.emulator, run.session.place, tuple(ran["notes"]))
         sizes = _sizes(run.firmware, model, console)
     cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
     counts = with_flash(bench_json(model.plan, measured, cycle_model, board.clock), measured, board.flash)
@@ -149,7 +152,7 @@ def bench_sets(
         "memory": sizes,
         "application": application_json(model, measured, counts),
     }
-    return figures, cycle_model
+    return figures, cycle_model, invokes
 
 
 def measure_sets(
@@ -168,7 +171,10 @@ def measure_sets(
         results = [_next_hop(session, signatures, vector_set) for vector_set in vectors.sets]
     elif is_generated:
         results = [run_set(session, signatures, vectors.sets[0], "second invoke")]
-    return [MeasuredInvoke(s.label, s.signature, r.invocation) for s, r in zip(vectors.sets, results, strict=True)]
+    return [
+        MeasuredInvoke(s.label, s.signature, r.invocation, r.outputs)
+        for s, r in zip(vectors.sets, results, strict=True)
+    ]
 
 
 def _next_hop(session: Session, signatures: Sequence[EntryPoint], vector_set: VectorSet) -> Result:

@@ -199,7 +199,7 @@ class CompiledModel:
         else:
             vectors = Vectors((arrays_for(planned.compilation.module.signatures, inputs, signature),))
         with os_errors_for_users():
-            figures, _ = bench_sets(planned, vectors, GENERATED if inputs is None else LABEL, options, SILENT)
+            figures, *_ = bench_sets(planned, vectors, GENERATED if inputs is None else LABEL, options, SILENT)
         return bench_of(figures)
 
     def save(self, directory: PathLike, *, compile: bool = True) -> Path:

@@ -125,8 +125,8 @@ def read_application(path: Path) -> Application:
     """The file's contents. Raises ModelError with the line and the key of what is wrong."""
     try:
         text = read_text_limited(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise ModelError([Problem(Location(str(path)), f"cannot be read: {reason}")]) from None
     file = AppFile(path, text)
     try:

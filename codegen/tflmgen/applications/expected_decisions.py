@@ -72,8 +72,8 @@ def read_expectations(path: Path, app: Application) -> tuple[Expectation, ...]:
     """The file's decisions. Raises ModelError with the line of what is wrong."""
     try:
         text = read_text_limited(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         _fail(str(path), f"cannot be read: {reason}")
     rows = _toml_rows(path, text) if path.suffix.lower() == SUFFIX else _csv_rows(path, text)
     expectations = tuple(_expectation(place, row, app) for place, row in rows)

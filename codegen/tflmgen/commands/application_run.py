@@ -94,9 +94,25 @@ def _stream(
 ) -> InputStream:
     signatures = planned.compilation.module.signatures
     results = tuple(run_sets(session, signatures, vectors.sets, True, progress))
-    ports = signatures[0].outputs
+    return _answered(app, name, vectors, results, signatures[0].outputs)
+
+
+def _answered(
+    app: Application, name: str, vectors: Vectors, results: tuple[Result, ...], ports: Sequence[Port]
+) -> InputStream:
+    """The file with what the application answered; ports: its outputs."""
     steps = tuple({p.name: array for p, array in zip(ports, result.outputs, strict=True)} for result in results)
     return InputStream(name, vectors, results, steps, timeline_of(app, steps))
+
+
+def counted_series(planned: PlannedModel, name: str, vectors: Vectors, invokes: Invokes) -> list[ScoreSeries]:
+    """Plot lines of counted invokes, as of score_series(); none where the sets are no series of an application."""
+    app = planned.application
+    if app is None or not vectors.stateful:
+        return []
+    outputs = planned.compilation.module.signatures[0].outputs
+    stream = _answered(app, name, vectors, invokes.results, outputs)
+    return score_series(ApplicationRun(app, (stream,), app.period, invokes), outputs)
 
 
 def score_series(ran: ApplicationRun, outputs: Sequence[Port]) -> list[ScoreSeries]:

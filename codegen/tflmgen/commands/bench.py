@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.actions import GENERATED, Supply, bench_attached, bench_inputs, bench_sets, check_countable, energy_json
+from tflmgen.commands.application_run import counted_series
 from tflmgen.commands.bench_port import print_application, print_attached, print_flash
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.commands.prepared_model import PreparedModel
@@ -75,13 +76,14 @@ def bench_command(
         print_attached(console, board, attached, place)
         return
     label = GENERATED if inputs is None else inputs.name
-    figures, cycle_model = bench_sets(planned, vectors, label, session, console)
+    figures, cycle_model, invokes = bench_sets(planned, vectors, label, session, console)
     if supply is not None:
         _add_energy(figures, supply)
     console.json(figures)
     _print(console, board, figures, cycle_model)
     if report_path is not None:
-        write_whole(report_path, report_html(planned.plan, board, bench=figures).encode())
+        scores = counted_series(planned, label, vectors, invokes)
+        write_whole(report_path, report_html(planned.plan, board, bench=figures, scores=scores).encode())
         console.line(f"Wrote {report_path}.")
 
 
@@ -114,7 +116,7 @@ def _print(console: Console, board: Board, report: dict[str, Any], cycle_model: 
             f"{count(worst['control']['instructions'])} instructions are outside operators: control flow and copies."
         )
     if report["worst_path"] is not None:
-        console.line(_worst_case_line(report["worst_path"], worst["cycles_estimated"] is not None))
+        console.line(_worst_case_line(report["worst_path"]))
     memory = report["memory"]
     console.line(
         f"Stack {count(report['stack_bytes'])} bytes; arena {count(memory['arena_bytes'])}, static RAM "
@@ -135,10 +137,9 @@ def _print_operators(console: Console, report: dict[str, Any], worst: dict[str, 
         for operator in report["operators"]
         for row in _rows(operator, by_step.get(operator["step"]), worst["instructions"])
     ]
+    console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
     if report["total"]["cycles_estimated"] is None:
-        console.line("Operators are not counted: QEMU counts them, and estimates cycles, on boards that it emulates.")
-    else:
-        console.table(Table(f"Operators{of_worst}", OPERATORS, rows))
+        console.line("Cycles are not estimated: QEMU's plugin does it, on boards that QEMU emulates.")
 
 
 def _invokes(report: dict[str, Any]) -> list[tuple[str, int]]:
@@ -204,21 +205,16 @@ def _decimal(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _worst_case_line(path: dict[str, Any], counts_operators: bool) -> str:
+def _worst_case_line(path: dict[str, Any]) -> str:
+    figures = [f"{count(path['instructions'])} instructions"] if path["instructions"] is not None else []
     if path["cycles_estimated"] is not None:
-        instructions = "" if path["instructions"] is None else f"{count(path['instructions'])} instructions, "
-        figures = (
-            f"{instructions}{count(path['cycles_estimated'])} cycles, "
-            f"{_milliseconds(path['milliseconds_estimated'])} ms"
-        )
-        return f"Worst-case path through If and While: {figures}; operators only, without control flow and copies."
+        figures += [f"{count(path['cycles_estimated'])} cycles", f"{_milliseconds(path['milliseconds_estimated'])} ms"]
+    title = "Worst-case path through If and While:"
+    if figures:
+        return f"{title} {', '.join(figures)}; operators only, without control flow and copies."
     if path["unbounded_loops"]:
-        loops = ", ".join(path["unbounded_loops"])
-        return f"Worst-case path through If and While: unknown; set --max-iterations for {loops}."
-    operators = ", ".join(path["unknown_operators"])
-    if not counts_operators:
-        return "Worst-case path through If and While: unknown, since instructions are counted per invoke alone."
-    return f"Worst-case path through If and While: unknown; no input set (--inputs) reaches {operators}."
+        return f"{title} unknown; set --max-iterations for {', '.join(path['unbounded_loops'])}."
+    return f"{title} unknown; no input set (--inputs) reaches {', '.join(path['unknown_operators'])}."
 
 
 def _next_best(considered: list[dict[str, Any]]) -> str:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -39,6 +40,9 @@ _START = (
 TEMPORARY = "temporary"
 """Folder within the process's own for temporary files of libraries: TensorFlow writes the code that AutoGraph makes
 there, and removes it only when it ends by itself."""
+REQUEST_SECONDS = 1800.0
+"""Wall-clock time that a request may take: a loop of the source may never end. The slowest of the tests' sources takes
+one minute, on a busy computer."""
 
 
 @contextmanager
@@ -50,6 +54,24 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+@contextmanager
+def _ended_after(process: subprocess.Popen[str], seconds: float) -> Iterator[threading.Event]:
+    """Kills the process when the body has taken so long; the event says that it was."""
+    was_late = threading.Event()
+
+    def end() -> None:
+        was_late.set()
+        process.kill()
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield was_late
+    finally:
+        timer.cancel()
 
 
 class TensorFlowProcess:
@@ -118,12 +140,13 @@ class TensorFlowProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         line = ""
-        try:
+        with suppress(BrokenPipeError), _ended_after(process, REQUEST_SECONDS) as ends:
             process.stdin.write(json.dumps({"do": request, **details}) + "\n")
             process.stdin.flush()
             line = process.stdout.readline()
-        except BrokenPipeError:
-            pass
+        if not line and ends.is_set():
+            rule = f"TensorFlow takes more than {REQUEST_SECONDS:g} s to {request} it, and was stopped"
+            raise self._error(rule, "Perhaps a loop of it never ends")
         if not line:
             raise self._error(*self._end(request, process.wait()))
         answer = json.loads(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tflmgen.errors import TflmgenError
 
@@ -86,6 +86,18 @@ class Executed:
 
 Counts = Mapping[int, Tally]
 """Step -> its cost in one invoke; -1: everything outside steps. The sum is the cost of the invoke."""
+
+
+class Counting(Protocol):
+    """Counts of a running emulator.
+
+    estimates_cycles  the tallies have cycles and waits, too
+    """
+
+    estimates_cycles: bool
+
+    def read(self) -> Counts:
+        """Summed counts of the invokes since the last read (one, or one per row). All must have ended."""
 
 
 Shares = Mapping[int, Sequence[Tally]]

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tflmgen.emulators.attribution import attribute
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.emulators.host import run_host
-from tflmgen.emulators.invoke_cost import Executed, join_counts
+from tflmgen.emulators.invoke_cost import Counting, Executed, join_counts
 from tflmgen.emulators.link import Invoked, Stream
 from tflmgen.emulators.qemu import run_qemu
-from tflmgen.emulators.qemu_plugin import Plugin, plugin
-from tflmgen.emulators.renode import COUNT_NOTE, renode_counter, run_renode
+from tflmgen.emulators.qemu_plugin import plugin
+from tflmgen.emulators.renode import COUNT_NOTE, renode_counting, run_renode
 from tflmgen.emulators.serial_port import first_wait, open_serial
 from tflmgen.emulators.session import Dims, EmulatorError, Meter, Session
-from tflmgen.emulators.step_runs import StepRuns, step_runs
+from tflmgen.emulators.step_runs import Start, StepRuns, step_runs
 from tflmgen.hardware import Board, list_boards
 from tflmgen.project import read_about
 from tflmgen.toolchain import QEMU_PROGRAM, find_renode, has_program
@@ -53,11 +54,10 @@ def _lines(board: Board) -> Iterator[str]:
 Plan = Mapping[str, Any]
 
 
-class QemuCounter:
-    """A session.Meter for a QEMU started with `arguments`."""
+class OperatorCounter:
+    """A session.Meter of an emulator that counts, by operator."""
 
-    def __init__(self, plan: Plan, counting: Plugin, runs: StepRuns) -> None:
-        self.arguments = counting.arguments
+    def __init__(self, plan: Plan, counting: Counting, runs: StepRuns) -> None:
         self._plan = plan
         self._counting = counting
         self._runs = runs
@@ -69,20 +69,14 @@ class QemuCounter:
     def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
         """See session.Meter."""
         runs, shares = self._runs.invoke(signature, inputs, dims)
-        return join_counts(self._plan, self._counting.read(), runs, shares)
+        executed = join_counts(self._plan, self._counting.read(), runs, shares)
+        return executed if self._counting.estimates_cycles else replace(executed, cycles=None, waits=None)
 
 
-@contextmanager
-def qemu_counter(board: Board, elf: Path, project: Path, plan: Plan, timeout: float) -> Iterator[QemuCounter]:
-    """Counter for the firmware `elf` of the project in folder `project` with the plan `plan`.
-
-    It also estimates the wait states of `board.flash`, in all memories of kind flash.
-    """
+def _steps_of(elf: Path, project: Path, plan: Plan) -> Mapping[int, int]:
+    """Address -> step of the instructions of the model's C in the firmware `elf` of the project."""
     lines = {step["index"]: step["line"] for step in plan["steps"] if step.get("line")}
-    steps = attribute(elf, f"{read_about(project)['name']}.c", lines)
-    flash = describe_flash(board)
-    with plugin(board.core, elf, steps, flash) as counting, step_runs(board, project, plan, timeout) as runs:
-        yield QemuCounter(plan, counting, runs)
+    return attribute(elf, f"{read_about(project)['name']}.c", lines)
 
 
 HOST, QEMU, RENODE = "host", "QEMU", "Renode"
@@ -104,8 +98,8 @@ def open_session(
     """Runs the model of the project in `project_dir` on `board` while the context lasts.
 
     firmware  ELF file; None for the host, which compiles the project itself
-    emulator  auto, renode or qemu; auto is what is installed of both: QEMU rather than Renode where it counts per
-              operator or the board has MVE, else Renode rather than QEMU; with a note where it is the second choice
+    emulator  auto, renode or qemu; auto is what is installed of both: QEMU rather than Renode where it counts, since
+              it estimates cycles, or the board has MVE, else Renode; with a note where it is the second choice
     timeout   seconds per reply; the start of an emulator has its own limit
     sanitize  compile for the host with the address and undefined-behaviour sanitizers
     renode    path of Renode, as for find_renode()
@@ -120,7 +114,7 @@ def open_session(
     emulator_name, program, notes = _choose(board, emulator, renode, count is not None)
     with ExitStack() as stack:
         if emulator_name == RENODE and program is not None:
-            stream, meter = _in_renode(stack, program, board, project_dir, firmware, count is not None)
+            stream, meter = _in_renode(stack, program, board, project_dir, firmware, count, timeout)
             notes = notes if meter is None else (*notes, COUNT_NOTE)
         else:
             stream, meter = _in_qemu(stack, board, project_dir, firmware, count, timeout)
@@ -131,21 +125,56 @@ def open_session(
 
 
 def _in_renode(
-    stack: ExitStack, program: Path, board: Board, project_dir: Path, firmware: Path, counts: bool
+    stack: ExitStack,
+    program: Path,
+    board: Board,
+    project_dir: Path,
+    firmware: Path,
+    plan: Plan | None,
+    timeout: float,
 ) -> tuple[Stream, Meter | None]:
     """The firmware in Renode, and what counts its instructions, until `stack` closes."""
-    counter = stack.enter_context(renode_counter(firmware)) if counts else None
-    hooks = () if counter is None else counter.hooks
-    return stack.enter_context(run_renode(program, board, project_dir, firmware, hooks)), counter
+
+    @contextmanager
+    def start(elf: Path, steps: Mapping[int, int]) -> Iterator[tuple[Stream, Counting]]:
+        with (
+            renode_counting(elf, steps, is_whole=elf == firmware) as counting,
+            run_renode(program, board, project_dir, elf, counting.hooks) as stream,
+        ):
+            yield stream, counting
+
+    if plan is None:
+        return stack.enter_context(run_renode(program, board, project_dir, firmware, ())), None
+    return _counted(stack, board, project_dir, firmware, plan, timeout, start)
 
 
 def _in_qemu(
-    stack: ExitStack, board: Board, project_dir: Path, firmware: Path, plan: Mapping[str, Any] | None, timeout: float
+    stack: ExitStack, board: Board, project_dir: Path, firmware: Path, plan: Plan | None, timeout: float
 ) -> tuple[Stream, Meter | None]:
-    """Starts the firmware in QEMU; plan: plan.json's contents, where instructions are to be counted."""
-    plugin = None if plan is None else stack.enter_context(qemu_counter(board, firmware, project_dir, plan, timeout))
-    arguments = () if plugin is None else plugin.arguments
-    return stack.enter_context(run_qemu(board, firmware, arguments)), plugin
+    """The firmware in QEMU, and what counts its instructions and estimates cycles.
+
+    Wait states are those of `board.flash`, in all memories of kind flash.
+    """
+
+    @contextmanager
+    def start(elf: Path, steps: Mapping[int, int]) -> Iterator[tuple[Stream, Counting]]:
+        flash = describe_flash(board) if elf == firmware else ""
+        with plugin(board.core, elf, steps, flash) as counting, run_qemu(board, elf, counting.arguments) as stream:
+            yield stream, counting
+
+    if plan is None:
+        return stack.enter_context(run_qemu(board, firmware, ())), None
+    return _counted(stack, board, project_dir, firmware, plan, timeout, start)
+
+
+def _counted(
+    stack: ExitStack, board: Board, project_dir: Path, firmware: Path, plan: Plan, timeout: float, start: Start
+) -> tuple[Stream, Meter]:
+    """The firmware as it is, and a second one that tells how often each step runs."""
+    steps = _steps_of(firmware, project_dir, plan)
+    runs = stack.enter_context(step_runs(board, project_dir, plan, timeout, start))
+    stream, counting = stack.enter_context(start(firmware, steps))
+    return stream, OperatorCounter(plan, counting, runs)
 
 
 @contextmanager

@@ -24,6 +24,8 @@ FROM, TO = "tflmgen_count_from", "tflmgen_count_to"
 class Plugin:
     """The plugin in one run of QEMU; `arguments` are those of QEMU that load it."""
 
+    estimates_cycles = True
+
     def __init__(self, arguments: Sequence[str], output: Path) -> None:
         self.arguments = tuple(arguments)
         self._output = output

@@ -7,17 +7,17 @@ import select
 import socket
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tflmgen.emulators.invoke_cost import CountError, Executed
-from tflmgen.emulators.link import Invoked
+from tflmgen.emulators.attribution import NO_STEP
+from tflmgen.emulators.invoke_cost import CountError, Counts, Tally
 from tflmgen.emulators.process import Child, open_child
 from tflmgen.emulators.qemu_plugin import count_marks
-from tflmgen.emulators.session import Dims
 from tflmgen.errors import TflmgenError
 from tflmgen.hardware import Board
+from tflmgen.toolchain import region_entries
 
 SCRIPT = """\
 mach create "board"
@@ -156,35 +156,52 @@ def _last_lines(child: Child) -> str:
     return "\n  ".join(["its last lines:", *lines[-LAST_LINES:]]) if lines else "it said nothing"
 
 
-COUNT_NOTE = "instructions: by the core's ExecutedInstructions in Renode, at the beginning and end of the invoke"
+COUNT_NOTE = "instructions: by the core's ExecutedInstructions in Renode, where the invoke and each step begin and end"
+_BEGIN, _END = "begin", "end"
+_HOOK = (
+    "sysbus.cpu AddHook 0x{address:x} \"f = open('{output}', 'a'); "
+    "f.write('{place} ' + str(self.ExecutedInstructions) + ' '); f.close()\""
+)
 
 
-class RenodeCounter:
-    """A session.Meter; `hooks` are monitor commands that make Renode write the counts to `output`."""
+class RenodeCounting:
+    """The counts in one run of Renode; `hooks` are monitor commands by which it writes them to `output`."""
+
+    estimates_cycles = False
 
     def __init__(self, hooks: Sequence[str], output: Path) -> None:
         self.hooks = tuple(hooks)
         self._output = output
         self._read = 0
 
-    def reset(self) -> None:
-        """Does nothing: the counter is cumulative."""
-
-    def measure(self, signature: int, inputs: Sequence[bytes], invoked: Invoked, dims: Dims) -> Executed:  # noqa: ARG002
-        """See session.Meter."""
-        numbers = [int(word) for word in self._output.read_text(encoding="ascii").split()][self._read :]
-        if len(numbers) < 2:
+    def read(self) -> Counts:
+        """Summed counts of the invokes since the last read (one, or one per row). All must have ended."""
+        words = self._output.read_text(encoding="ascii").split()
+        places, numbers = words[self._read :: 2], [int(word) for word in words[self._read + 1 :: 2]]
+        self._read = len(words)
+        if _END not in places:
             raise CountError("Renode has recorded no invoke")
-        self._read += len(numbers)
-        return Executed(sum(numbers[1::2]) - sum(numbers[::2]))
+        counts: dict[int, Tally] = {}
+        step: int | None = None
+        for place, executed, after in zip(places, numbers, [*numbers[1:], 0], strict=True):
+            step = None if place == _END else NO_STEP if place == _BEGIN else step if step is None else int(place)
+            if step is not None:
+                counts[step] = counts.get(step, Tally()) + Tally(after - executed)
+        return counts
 
 
 @contextmanager
-def renode_counter(elf: Path) -> Iterator[RenodeCounter]:
-    """Counter for a firmware."""
+def renode_counting(elf: Path, steps: Mapping[int, int], is_whole: bool = True) -> Iterator[RenodeCounting]:
+    """Counting for a firmware.
+
+    steps     address -> step that this instruction, and all up to the next address in `steps`, count for
+    is_whole  `steps` has all instructions of the steps; otherwise each of its addresses is watched
+    """
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         output = Path(folder) / "executed"
         output.touch()
-        script = f"f = open('{output.as_posix()}', 'a'); f.write(str(self.ExecutedInstructions) + ' '); f.close()"
-        hooks = [f'sysbus.cpu AddHook 0x{address:x} "{script}"' for address in count_marks(elf)]
-        yield RenodeCounter(hooks, output)
+        places: dict[int, object] = dict(zip(count_marks(elf), (_BEGIN, _END), strict=True))
+        watched = region_entries(elf, steps) if is_whole else steps
+        places |= {address: steps[address] for address in sorted(watched) if address not in places}
+        hooks = [_HOOK.format(address=a, output=output.as_posix(), place=place) for a, place in places.items()]
+        yield RenodeCounting(hooks, output)

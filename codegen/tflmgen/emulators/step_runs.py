@@ -9,15 +9,14 @@ from __future__ import annotations
 import shutil
 import struct
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from tflmgen.emulators.invoke_cost import Counts, Cycles, Shares, Tally
-from tflmgen.emulators.qemu import run_qemu
-from tflmgen.emulators.qemu_plugin import Plugin, plugin
+from tflmgen.emulators.invoke_cost import Counting, Counts, Cycles, Shares, Tally
+from tflmgen.emulators.link import Stream
 from tflmgen.emulators.session import Dims, Session
 from tflmgen.emulators.step_counts import executions
 from tflmgen.hardware import Board
@@ -25,6 +24,8 @@ from tflmgen.project import build, read_about
 from tflmgen.toolchain import read_elf
 
 Plan = Mapping[str, Any]
+Start = Callable[[Path, Mapping[int, int]], AbstractContextManager[tuple[Stream, Counting]]]
+"""Runs a firmware and counts for the step of each of these addresses what is executed until the next of them."""
 
 CONTROL = ("if", "while", "call")
 SECTION = ".debug_tflmgen"
@@ -33,7 +34,7 @@ SECTION = ".debug_tflmgen"
 class StepRuns:
     """A session with the marked firmware, which repeats the resets and invokes of the main session."""
 
-    def __init__(self, plan: Plan, marked: tuple[Session, Plugin] | None = None) -> None:
+    def __init__(self, plan: Plan, marked: tuple[Session, Counting] | None = None) -> None:
         self._plan = plan
         self._marked = marked
 
@@ -74,7 +75,7 @@ def stage_marks(plan: Plan) -> dict[int, tuple[Mapping[str, Any], Mapping[str, A
 
 
 @contextmanager
-def step_runs(board: Board, project: Path, plan: Plan, timeout: float) -> Iterator[StepRuns]:
+def step_runs(board: Board, project: Path, plan: Plan, timeout: float, start: Start) -> Iterator[StepRuns]:
     """Builds and runs the marked firmware of a project, if its plan has control flow or row streaming."""
     if not any(step["kind"] in CONTROL or step.get("stages") for step in plan["steps"]):
         yield StepRuns(plan)
@@ -86,11 +87,8 @@ def step_runs(board: Board, project: Path, plan: Plan, timeout: float) -> Iterat
         source = copy / "lib" / name / "src" / f"{name}.c"
         source.write_text(mark_steps(source.read_text(encoding="utf-8"), plan), encoding="utf-8")
         elf = build(copy, board.id).elf
-        with (
-            plugin(board.core, elf, _sites(elf, stage_marks(plan))) as counting,
-            run_qemu(board, elf, counting.arguments) as stream,
-        ):
-            yield StepRuns(plan, (Session(stream, "QEMU", timeout, elf), counting))
+        with start(elf, _sites(elf, stage_marks(plan))) as (stream, counting):
+            yield StepRuns(plan, (Session(stream, "the emulator", timeout, elf), counting))
 
 
 def mark_steps(source: str, plan: Plan) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.hardware.board_files import BoardError, read_board_file
-from tflmgen.user_files import parse_json
+from tflmgen.user_files import parse_json, text_of
 
 LONGEST_TEXT = 500
 """Characters of the longest text; a title or a note is one line of some document."""
@@ -20,7 +20,7 @@ def read_board_json(folder: Path) -> dict[str, Any]:
     """Contents of a folder's board.json. Raises BoardError with every violation of the schema, each with its place."""
     path = folder / "board.json"
     try:
-        data = parse_json(read_board_file(folder, path.name).decode("utf-8-sig"))
+        data = parse_json(text_of(read_board_file(folder, path.name)))
     except ValueError as error:
         raise BoardError(f"{path}: {error}") from error
     broken = list(_text_problems(data, "$"))

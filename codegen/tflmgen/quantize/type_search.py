@@ -19,6 +19,7 @@ from tflmgen.ir import DType
 from tflmgen.quantize.evaluation import EvaluatedRun, Evaluation, compare_runs, max_trips, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues
+from tflmgen.terminal import Progress, no_progress
 
 Wanted = Mapping[TensorKey, DType]
 """Element type by web root, where it is not int8."""
@@ -30,6 +31,15 @@ run."""
 _MOST_WORK = 1 / 2
 """Part of the work of all webs from which on float32 leaves nothing of a quantised model: it is larger than the float
 model, for its conversions, and no faster."""
+
+
+_BISECTIONS, _REMOVALS = 4, 4
+"""Bisections of a search over all webs, and removals of each of the most expensive ones: a web in float32 has two."""
+
+
+def most_models(webs: int) -> int:
+    """Models that a search of types for so many webs tries at most: one type for all, bisections and removals."""
+    return 3 + _BISECTIONS * webs.bit_length() + _REMOVALS * min(webs, _MAX_REMOVALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +197,7 @@ class TypeTrials:
     build     of the float model
     sets      on which the limits are to hold
     quantize  makes the quantised Model for types of webs
+    limit     models that are tried at most, for progress; 0: nobody knows
     """
 
     def __init__(
@@ -195,10 +206,11 @@ class TypeTrials:
         sets: Vectors,
         quantize: Callable[[Wanted], Model],
         limits: ErrorLimits,
-        progress: Callable[[str], None] = lambda _: None,
+        progress: Progress = no_progress,
+        limit: int = 0,
     ) -> None:
         self._build, self._held_out, self._quantize, self.limits = build, sets, quantize, limits
-        self._progress = progress
+        self._progress, self._limit = progress, limit
         self._reference = run_sets(build, sets)
         self._evaluations: dict[tuple[tuple[TensorKey, DType], ...], Evaluation] = {}
 
@@ -231,8 +243,8 @@ class TypeTrials:
         """Errors of the model with these types."""
         key = tuple(sorted(wanted.items(), key=lambda item: item[0]))
         if key not in self._evaluations:
-            number = len(self._evaluations) + 1
-            self._progress(f"Trying types, model {number}: {len(wanted)} webs wider than int8")
+            done = len(self._evaluations)
+            self._progress(f"Trying types, model {done + 1}: {len(wanted)} webs wider than int8", done, self._limit)
             model = self._quantize(wanted)
             self._evaluations[key] = evaluate(self._build, self._reference, model, self._held_out)
         return self._evaluations[key]

@@ -21,7 +21,15 @@ from tflmgen.quantize.observed_build import moved_shapes
 from tflmgen.quantize.refinement import Refinement
 from tflmgen.quantize.sensitivity import Sensitivity, WebValues, measure_sensitivity, sets_within, web_values
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, TypeTrials, Wanted, choose_types, promotion_order
+from tflmgen.quantize.type_search import (
+    ErrorLimits,
+    TypeChoice,
+    TypeTrials,
+    Wanted,
+    choose_types,
+    most_models,
+    promotion_order,
+)
 from tflmgen.quantize.web_costs import widening_costs
 from tflmgen.quantize.web_types import Assignment
 from tflmgen.terminal import Progress
@@ -154,7 +162,8 @@ class TypeSearch:
 
     @cached_property
     def _trials(self) -> TypeTrials:
-        return TypeTrials(self.best.build, self.sets, self.quantize, ErrorLimits(), self.progress)
+        limit = most_models(len(self.webs))
+        return TypeTrials(self.best.build, self.sets, self.quantize, ErrorLimits(), self.progress, limit)
 
     @cached_property
     def webs(self) -> dict[TensorKey, WebValues]:

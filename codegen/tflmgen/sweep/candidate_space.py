@@ -82,8 +82,8 @@ def _model(source: Path) -> Candidate:
 def _python_space(path: Path) -> Space:
     try:
         text = read_text_limited(path)
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: it is not Python's text: {error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}") from None
     module = space_module(text, str(path))
     for name in ("candidates", "build"):
         if not callable(getattr(module, name, None)):

@@ -88,7 +88,7 @@ def _read(folder: Path) -> Any:
             message.ParseFromString(read_limited(binary, MODEL_LIMIT))
         else:
             text_format.Parse(read_text_limited(text, TEXT_GRAPH_LIMIT), message)
-    except (DecodeError, text_format.ParseError, UnicodeDecodeError):
+    except (DecodeError, text_format.ParseError, ValueError):
         raise SourceError("its saved_model.pb is damaged") from None
     except OSError as error:
         raise SourceError(f"its saved_model.pb cannot be read: {error.strerror or error}") from None

@@ -57,7 +57,7 @@ def read_graph(path: Path) -> Any:
             text_format.Parse(read_text_limited(path, TEXT_GRAPH_LIMIT), graph_def)
         else:
             graph_def.ParseFromString(read_limited(path, MODEL_LIMIT))
-    except (DecodeError, text_format.ParseError, UnicodeDecodeError) as error:
+    except (DecodeError, text_format.ParseError, ValueError) as error:
         raise SourceError(f"it is no GraphDef: {str(error).splitlines()[0]}") from None
     check_graph(graph_def)
     if not graph_def.node:

@@ -4,6 +4,7 @@ In: names of programs, ELF files. Out: paths and outputs, sections and symbols, 
 Decided here: where programs are looked for, and what a user is told of a missing one.
 """
 
+from tflmgen.toolchain.code_flow import region_entries
 from tflmgen.toolchain.elf import SHF_ALLOC, SHT_NOBITS, read_elf
 from tflmgen.toolchain.programs import (
     QEMU_PROGRAM,
@@ -29,6 +30,7 @@ __all__ = [
     "find_renode",
     "has_program",
     "read_elf",
+    "region_entries",
     "run_tool",
     "stack_worst_case",
     "tool_process",

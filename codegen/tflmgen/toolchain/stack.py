@@ -79,7 +79,7 @@ def disassemble(elf: Path) -> Mapping[str, Disassembled]:
 
 def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
     """Functions in the output of `objdump -t -d` and `-s`; of several names for one address, the last one counts."""
-    listing = _Listing(text)
+    listing = Listing(text)
     halves = _Halves()
     functions = {name: Disassembled() for name in listing.names.values()}
     for address, operation, operands in listing.instructions:
@@ -106,7 +106,7 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
     return functions
 
 
-class _Listing:
+class Listing:
     """Output of objdump by address: functions' names, instructions in order, objects' sizes, words of .text."""
 
     def __init__(self, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import typer
@@ -17,6 +18,9 @@ SYNTAX_ERROR: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.
 
 _PYDANTIC_PREFIX = ": Value error, "
 """Prefix that Pydantic, with which newer versions of Typer parse options, puts before an invalid value's reason."""
+
+_ALIKE = 0.7
+"""Least likeness of an option's name to what was typed for which it is suggested."""
 
 HELP_SHOWN = "NoArgsIsHelpError"
 """Name of the exception raised after a command without arguments has printed its help."""
@@ -55,6 +59,9 @@ class Group(TyperGroup):
 def _text(error: Any) -> str:
     """The error on one line, with the --help to read."""
     context = getattr(error, "ctx", None)
+    if suggested := getattr(error, "possibilities", None):
+        # Typer suggests from a likeness of 0.6 on, to which the hyphens contribute that all options have in common.
+        error.possibilities = get_close_matches(error.option_name, suggested, cutoff=_ALIKE)
     command = context.command_path if context is not None else "tflmgen"
     text = " ".join(error.format_message().split()).replace(_PYDANTIC_PREFIX, ": ", 1)
     return f"{text}{'' if text.endswith(('.', '?')) else '.'} See {command} --help"

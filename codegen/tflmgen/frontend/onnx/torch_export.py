@@ -13,7 +13,9 @@ import io
 import logging
 import random
 import re
+import signal
 import sys
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +33,34 @@ from tflmgen.frontend.onnx.torch_decompositions import with_exact_operators
 TorchRunner = Callable[[Sequence[Sequence[Any]]], list[list[Any]]]
 """Function from the input arrays of consecutive invokes, which begin at the first state, to their outputs."""
 
+EXPORT_SECONDS = 1800.0
+"""Wall-clock time that the export of a file may take: its sizes and loops are whatever the file says."""
+
 QUANTISED_OPERATORS = ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e")
 """Modules that know the operators of programs that PT2E quantised; which of them is there depends on the version."""
+
+
+class _LateError(BaseException):
+    """It takes too long. PyTorch catches exceptions of other classes, and goes on."""
+
+
+@contextlib.contextmanager
+def _ended_in_time() -> Iterator[None]:
+    """Raises _LateError in a body that takes longer, where this system and this thread have such a bound."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise _LateError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, EXPORT_SECONDS, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def onnx_of_torch(path: Path, function: str) -> Any:
@@ -44,10 +72,13 @@ def onnx_of_torch(path: Path, function: str) -> Any:
         silent = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
         with warnings.catch_warnings(), silent[0], silent[1]:
             warnings.simplefilter("ignore")
-            torch, program = _exported(path, function)
-            return _onnx_with_state(torch, program)
+            with contextlib.nullcontext() if function else _ended_in_time():
+                torch, program = _exported(path, function)
+                return _onnx_with_state(torch, program)
     except ModelError:
         raise
+    except _LateError:
+        raise _error(path, f"PyTorch takes more than {EXPORT_SECONDS:g} s to export it to ONNX") from None
     except Exception as error:
         # torch and the user's file may raise any exception; their first lines name the problem. torch.onnx wraps the
         # cause in advice to its own developers.

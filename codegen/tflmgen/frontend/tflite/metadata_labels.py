@@ -15,7 +15,7 @@ from flatbuffers.table import Table
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite.flatbuffer import DamagedFileError, TableDecoder
-from tflmgen.user_files import DAMAGED_ZIP, MODEL_LIMIT, TEXT_LIMIT, read_limited, read_member
+from tflmgen.user_files import DAMAGED_ZIP, MODEL_LIMIT, TEXT_LIMIT, read_limited, read_member, text_of
 
 _ENTRY = "TFLITE_METADATA"
 _SUBGRAPHS, _OUTPUTS, _FILES = 3, 3, 6
@@ -44,8 +44,7 @@ def read_metadata_labels(path: Path) -> dict[str | int, tuple[str, ...]]:
             return {}
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return {
-                number: label_lines(read_member(archive, name, TEXT_LIMIT).decode("utf-8-sig"))
-                for number, name in names.items()
+                number: label_lines(text_of(read_member(archive, name, TEXT_LIMIT))) for number, name in names.items()
             }
     except (DamagedFileError, *DAMAGED_ZIP, OSError, IndexError, KeyError) as error:
         rule = f"its metadata cannot be read: {error}"
@@ -77,7 +76,7 @@ def _label_files(buffer: bytes) -> Iterator[tuple[int, str]]:
             for file in _tables(output, _FILES):
                 kind, name = file.Offset(4 + 2 * _TYPE), file.Offset(4 + 2 * _NAME)
                 if kind and buffer[file.Pos + kind] == _AXIS_LABELS:
-                    yield number, file.String(file.Pos + name).decode("utf-8") if name else ""
+                    yield number, text_of(file.String(file.Pos + name)) if name else ""
                     break
 
 

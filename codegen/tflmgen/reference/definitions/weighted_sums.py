@@ -270,7 +270,7 @@ def _hybrid_image(op: Operation, sums: Callable[[Operation, Array, Array], Array
 
 def _embedding(op: Operation) -> Sequence[Array]:
     """Rows of a table by number; rows of integers become floats by the table's scale."""
-    table = op.array(1)[op.integers(0)]
+    table = np.take(op.array(1), op.integers(0), axis=0, mode="clip")
     if op.gives_floats and table.dtype.kind != "f":
         scales = filter_scales(op)
         rows = scales[op.integers(0)] if len(scales) > 1 else scales

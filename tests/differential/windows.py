@@ -92,8 +92,8 @@ def scattered(case: Case, values: list[Array | None]) -> list[Array]:
         place[options["scatter_dims_to_operand_dims"]] = point
         place[along] += np.array([at[k] for k in options["update_window_dims"]], np.int64)
         if (place >= 0).all() and (place < source.shape).all():
-            function = FUNCTIONS.get(options["reduce_function"], lambda _, update: update)
-            result[tuple(place)] = function(result[tuple(place)], updates[at])
+            function = FUNCTIONS.get(options["reduce_function"])
+            result[tuple(place)] = function(result[tuple(place)], updates[at]) if function else updates[at]
     return [result]
 
 

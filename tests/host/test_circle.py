@@ -90,12 +90,14 @@ def test_gru_equals_ones_own_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, y = graph.tensor("x", DType.FLOAT32, (2, 1, 2)), graph.tensor("y", DType.FLOAT32, (1, 2))
-    first, second = (graph.constant(k, np.float32(v).reshape(6, 2)) for k, v in (("w", of_input), ("u", of_state)))
+    first, second = (
+        graph.constant(k, np.array(v, np.float32).reshape(6, 2)) for k, v in (("w", of_input), ("u", of_state))
+    )
     state = graph.constant("h", np.zeros((1, 2), np.float32))
     graph.operator("GRU", [x, first, -1, second, -1, state], [y], {"return_sequences": False})
     graph.inputs, graph.outputs = [x], [y]
     write_circle(Path("gru.circle"), builder.model())
-    np.savez("in.npz", x=np.float32([[[0.98045033, 0.39546537]], [[0.5209594, 0.72873044]]]))
+    np.savez("in.npz", x=np.array([[[0.98045033, 0.39546537]], [[0.5209594, 0.72873044]]], np.float32))
     done = tflmgen("run", "gru.circle", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
     assert done.code == 0, done.err
     with np.load("out.npz") as data:

@@ -60,7 +60,10 @@ class Gru(CustomOperator):
         del target
         units, (steps, _, inputs) = _units(op), input_shape(op, INPUT)
         fields = (("steps", steps), ("inputs", inputs), ("units", units))
-        operands = (*(Input(place) for place in range(len(NAMES))), Output(0), Scratch(8 * units))
+        operands = (
+            *(Input(INPUT), Input(WEIGHTS), Input(BIAS), Input(STATE_WEIGHTS), Input(STATE_BIAS), Input(STATE)),
+            *(Output(0), Scratch(8 * units)),
+        )
         cost = Cost(3 * steps * units * (inputs + units))
         return Kernel("tflmgen_gru_f32", "gru.h", operands, Params("tflmgen_gru", fields), cost=cost)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from support.commands import tflmgen
 from support.repository import ROOT, page_named
@@ -18,7 +20,8 @@ def test_the_page_is_what_the_rules_say(update_golden: bool) -> None:
     pytest.importorskip("onnx")
     from support.onnx_nodes import direct_lowerings
 
-    text = page(operator_rows(OPERATORS.values()), direct_lowerings())
+    refused = json.loads((ROOT / "tests" / "differential" / "refused_types.json").read_text(encoding="utf-8"))
+    text = page(operator_rows(OPERATORS.values()), direct_lowerings(), refused)
     if update_golden:
         PAGE.write_text(text, encoding="utf-8")
     else:

@@ -48,6 +48,7 @@ TFLMGEN_DEFINE_ARGS(s8, int8_t)
 TFLMGEN_DEFINE_ARGS(u8, uint8_t)
 TFLMGEN_DEFINE_ARGS(s16, tflmgen_s16)
 TFLMGEN_DEFINE_ARGS(s32, tflmgen_s32)
+TFLMGEN_DEFINE_ARGS(b8, tflmgen_bool)
 
 /* A walk along the axis from one end to the other; sums may leave out the element where they stand. */
 struct tflmgen_cumsum {

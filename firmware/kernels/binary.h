@@ -207,4 +207,17 @@ TFLMGEN_DEFINE_RIGHT_SHIFT(u8, uint8_t, b > 7 ? 7 : b)
 TFLMGEN_DEFINE_RIGHT_SHIFT(u16, tflmgen_u16, b > 15 ? 15 : b)
 TFLMGEN_DEFINE_RIGHT_SHIFT(u32, tflmgen_u32, b > 31 ? 31 : b)
 
+/* A count out of range, also a negative one, leaves no bit. */
+#define TFLMGEN_DEFINE_BITS(suffix, type, bits)                                                      \
+    TFLMGEN_DEFINE_BINARY(tflmgen_stablehlo_and_##suffix, type, type, tflmgen_binary, (type)(a & b)) \
+    TFLMGEN_DEFINE_BINARY(tflmgen_stablehlo_shift_left_##suffix, type, type, tflmgen_binary,         \
+                          (type)((uint32_t)b < bits ? (uint32_t)a << b : 0))
+
+TFLMGEN_DEFINE_BITS(s8, int8_t, 8)
+TFLMGEN_DEFINE_BITS(u8, uint8_t, 8)
+TFLMGEN_DEFINE_BITS(s16, tflmgen_s16, 16)
+TFLMGEN_DEFINE_BITS(u16, tflmgen_u16, 16)
+TFLMGEN_DEFINE_BITS(s32, tflmgen_s32, 32)
+TFLMGEN_DEFINE_BITS(u32, tflmgen_u32, 32)
+
 #endif

@@ -28,7 +28,7 @@ struct tflmgen_gather {
             for (int32_t outer = 0; outer < params->outer; outer++) {                             \
                 for (int32_t i = 0; i < params->indices; i++) {                                   \
                     const index_type given = indices[i];                                          \
-                    const index_type last = params->axis - 1;                                     \
+                    const int32_t last = params->axis - 1;                                        \
                     const int32_t index = (int32_t)(given < 0 ? 0 : given > last ? last : given); \
                     memcpy(to, from + index * params->block_bytes, (size_t)params->block_bytes);  \
                     to += params->block_bytes;                                                    \
@@ -39,6 +39,7 @@ struct tflmgen_gather {
         }                                                                                         \
     }
 
+TFLMGEN_DEFINE_GATHER(tflmgen_gather_s16, tflmgen_s16)
 TFLMGEN_DEFINE_GATHER(tflmgen_gather_s32, tflmgen_s32)
 TFLMGEN_DEFINE_GATHER(tflmgen_gather_s64, tflmgen_s64)
 
@@ -51,19 +52,26 @@ struct tflmgen_gather_nd {
     int32_t block_bytes;
 };
 
-TFLMGEN_KERNEL void tflmgen_gather_nd(const void *input, const tflmgen_s32 *indices, void *output,
-                                      const struct tflmgen_gather_nd *params)
-{
-    uint8_t *to = output;
-    for (int32_t point = 0; point < params->points; point++) {
-        int32_t offset = 0;
-        for (int32_t i = 0; i < params->depth; i++) {
-            offset += tflmgen_clamp_s32(*indices++, 0, params->dimension[i] - 1) * params->stride[i];
-        }
-        memcpy(to, (const uint8_t *)input + offset, (size_t)params->block_bytes);
-        to += params->block_bytes;
+#define TFLMGEN_DEFINE_GATHER_ND(name, index_type)                                                    \
+    TFLMGEN_KERNEL void name(const void *input, const index_type *indices, void *output,              \
+                             const struct tflmgen_gather_nd *params)                                  \
+    {                                                                                                 \
+        uint8_t *to = output;                                                                         \
+        for (int32_t point = 0; point < params->points; point++) {                                    \
+            int32_t offset = 0;                                                                       \
+            for (int32_t i = 0; i < params->depth; i++) {                                             \
+                const index_type given = *indices++;                                                  \
+                const int32_t last = params->dimension[i] - 1;                                        \
+                offset += (int32_t)(given < 0 ? 0 : given > last ? last : given) * params->stride[i]; \
+            }                                                                                         \
+            memcpy(to, (const uint8_t *)input + offset, (size_t)params->block_bytes);                 \
+            to += params->block_bytes;                                                                \
+        }                                                                                             \
     }
-}
+
+TFLMGEN_DEFINE_GATHER_ND(tflmgen_gather_nd_s16, tflmgen_s16)
+TFLMGEN_DEFINE_GATHER_ND(tflmgen_gather_nd_s32, tflmgen_s32)
+TFLMGEN_DEFINE_GATHER_ND(tflmgen_gather_nd_s64, tflmgen_s64)
 
 /* The same for the output's leading dimensions. */
 struct tflmgen_scatter_nd {

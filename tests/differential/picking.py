@@ -10,7 +10,7 @@ from support.kernel_harness import Array, Case, Tensor, constant, make_case, ope
 from support.litert import run_litert
 from tflmgen.ir.types import DType, TensorType
 
-from differential.movement import index_type, like, moved, numpy_as
+from differential.movement import INDICES, index_type, like, moved, numpy_as
 
 
 def slice_(rng: Rng, dtype: str) -> Run:
@@ -82,7 +82,7 @@ def gather(rng: Rng, dtype: str) -> Run:
     axis = int(rng.integers(rank))
     batches = int(rng.integers(0, axis + 1)) if rng.random() < 0.3 else 0
     picked = (*source.type.max_shape[:batches], *shape_of(rng, 0, 2, 4))
-    kind = index_type(rng)
+    kind = INDICES[int(rng.integers(3))]
     options = {"axis": axis - rank if rng.random() < 0.3 else axis, "batch_dims": batches}
     if 0 < batches < len(picked) and rng.random() < 0.5:
         options["batch_dims"] -= len(picked)
@@ -104,10 +104,11 @@ def gather_nd(rng: Rng, dtype: str) -> Run:
     source = typed(rng, dtype, shape_of(rng, 1, 4))
     depth = int(rng.integers(1, len(source.type.shape) + 1))
     points = shape_of(rng, 1, 2, 4)
-    case = make_case("GATHER_ND", [source, tensor("int32", (*points, depth))], [source])
+    kind = INDICES[int(rng.integers(3))]
+    case = make_case("GATHER_ND", [source, tensor(kind, (*points, depth))], [source])
     _, values = finished(rng, case)
     picks = np.stack([rng.integers(0, d, points) for d in source.type.max_shape[:depth]], -1)
-    return case, [values[0], picks.astype(np.int32)]
+    return case, [values[0], picks.astype(kind)]
 
 
 def scatter_nd(rng: Rng, dtype: str) -> Run:

@@ -257,7 +257,7 @@ FAMILIES = (
     Family("REDUCE_ANY", ("bool",), reduction("REDUCE_ANY")),
     Family("REDUCE_ALL", ("bool",), reduction("REDUCE_ALL"), expected=reduced(np.all)),
     *(
-        Family(name, ("float32", "int8", "uint8", "int16", "int32"), arg(name), expected=chosen(function))
+        Family(name, ("float32", "int8", "uint8", "int16", "int32", "bool"), arg(name), expected=chosen(function))
         for name, function in (("ARG_MAX", np.argmax), ("ARG_MIN", np.argmin))
     ),
     # Absent indices are rows of zeros, as in TensorFlow; LiteRT's kernel refuses them.

@@ -22,14 +22,26 @@ from support.recurrent_runs import check_steps
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
 from tflmgen.kernels.table import OPERATORS
 
-from differential import elementwise, keyed, mixed, movement, picking, randoms, recurrent, reduction, rescaled, weighted
+from differential import (
+    elementwise,
+    keyed,
+    mixed,
+    movement,
+    picking,
+    randoms,
+    recurrent,
+    reduction,
+    rescaled,
+    weighted,
+    windows,
+)
 
 pytest.importorskip("tflite_micro", reason="tflite-micro is the reference")
 pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is the reference")
 
 GROUPS = {
     module.__name__.rpartition(".")[2]: module.FAMILIES
-    for module in (elementwise, keyed, mixed, movement, picking, randoms, reduction, rescaled, weighted)
+    for module in (elementwise, keyed, mixed, movement, picking, randoms, reduction, rescaled, weighted, windows)
 }
 FAMILIES = tuple(family for group in GROUPS.values() for family in group)
 PAIRS = [(family, dtype) for family in FAMILIES for dtype in family.types]

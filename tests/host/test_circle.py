@@ -80,6 +80,69 @@ def test_rotary_embedding_equals_its_definition(tmp_path: Path) -> None:
     np.testing.assert_allclose(result, x * cosine + turned * sine, rtol=1e-5, atol=1e-6)
 
 
+def test_gru_equals_ones_own_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers of Samsung's compiler/luci-interpreter/src/kernels/GRU.test.cpp."""
+    monkeypatch.chdir(tmp_path)
+    of_input = [0.807328, -0.521874, 0.116675, 0.331105, 0.277033, 0.237678]
+    of_input += [0.129396, 0.171752, -0.15585, 0.813781, -0.26672, -0.230285]
+    of_state = [-0.192813, -0.458227, -0.178845, -0.275436, 0.704787, 0.187431]
+    of_state += [-0.280711, -0.406058, -0.415622, 0.675278, 0.427286, -0.241141]
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, (2, 1, 2)), graph.tensor("y", DType.FLOAT32, (1, 2))
+    first, second = (
+        graph.constant(k, np.array(v, np.float32).reshape(6, 2)) for k, v in (("w", of_input), ("u", of_state))
+    )
+    state = graph.constant("h", np.zeros((1, 2), np.float32))
+    graph.operator("GRU", [x, first, -1, second, -1, state], [y], {"return_sequences": False})
+    graph.inputs, graph.outputs = [x], [y]
+    write_circle(Path("gru.circle"), builder.model())
+    np.savez("in.npz", x=np.array([[[0.98045033, 0.39546537]], [[0.5209594, 0.72873044]]], np.float32))
+    done = tflmgen("run", "gru.circle", "--board", "host", "--inputs", "in.npz", "--outputs", "out.npz")
+    assert done.code == 0, done.err
+    with np.load("out.npz") as data:
+        np.testing.assert_allclose(data["y"], [[0.22777566, -0.1976251]], rtol=2e-5)
+    assert tflmgen("convert", "gru.circle").code == 0
+    assert tflmgen("inspect", "gru.tflite").code == 0
+
+
+def _coded(rng: Any) -> tuple[Any, list[Any]]:
+    """Weights [5, 40] of two clusters, of 2 outputs in 3 bits and 3 in 1, and their scales, codes and clusters."""
+    scales = rng.uniform(0.1, 1, 9).astype(np.float32)
+    signs = rng.integers(0, 2, (9, 40))
+    words = np.packbits(np.pad(signs, ((0, 0), (0, 24))).astype(np.uint8), axis=1, bitorder="little").view("<i4")
+    terms = scales[:, None] * (2 * signs - 1)
+    weights = np.concatenate([terms[:6].reshape(3, 2, 40).sum(0), terms[6:]])
+    return weights, [scales, words, np.array([[3, 2], [1, 3]], np.int32)]
+
+
+def test_binary_codes_become_their_weights(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    weights, (scales, words, clusters) = _coded(rng)
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, (40, 3)), graph.tensor("y", DType.FLOAT32, (5, 3))
+    bias = rng.normal(size=5).astype(np.float32)
+    constants = [graph.constant(f"c{k}", v) for k, v in enumerate((scales, words, bias, clusters))]
+    graph.operator("BCQ_FULLY_CONNECTED", [x, *constants], [y], {"weights_hidden_size": 40})
+    graph.inputs, graph.outputs = [x], [y]
+    value = rng.normal(size=(40, 3)).astype(np.float32)
+    result = _outputs(tmp_path / "n.circle", builder.model(), value)
+    np.testing.assert_allclose(result, weights @ value + bias[:, None], rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_binary_codes(tmp_path: Path) -> None:
+    weights, (scales, words, clusters) = _coded(np.random.default_rng(9))
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.INT32, (4,)), graph.tensor("y", DType.FLOAT32, (4, 40))
+    before = [graph.constant("a", scales), graph.constant("b", words)]
+    graph.operator("BCQ_GATHER", [*before, x, graph.constant("c", clusters)], [y], {"input_hidden_size": 40, "axis": 0})
+    graph.inputs, graph.outputs = [x], [y]
+    picked = np.array([4, 0, 1, 4], np.int32)
+    np.testing.assert_allclose(_outputs(tmp_path / "n.circle", builder.model(), picked), weights[picked], rtol=1e-5)
+
+
 _TABLE = np.ones(8, np.float32)
 
 
@@ -89,7 +152,7 @@ _TABLE = np.ones(8, np.float32)
         (_one_operator("ROPE", (1, 2, 3, 8), [_TABLE, _TABLE], {"mode": 1}), "requires the mode GPT_NEOX"),
         (_one_operator("ROPE", (1, 2, 3, 6), [_TABLE, _TABLE], {"mode": 0}), "tables of as many"),
         (_one_operator("RMS_NORM", (2, 8), [], {}), "requires an input and gamma"),
-        (_normalized("BCQ_GATHER"), "operator 0 (BCQ_GATHER)"),
+        (_normalized("BCQ_GATHER"), "requires scales, codes and clusters"),
         (_normalized(dtype=DType.INT8), "INSTANCE_NORM"),
     ],
 )

@@ -41,6 +41,9 @@ def model_bytes(case: Case, open_axis: int | None = None) -> bytes:
         graph.tensor(f"inner{i}", "int16", [0], list(q.scales), list(q.zero_points)) if q else -1
         for i, q in enumerate(options.pop(INTERMEDIATES, ()))
     ]
+    if case.operator == "STABLEHLO_SCATTER":
+        function = options.pop("reduce_function")
+        options["update_computation_subgraph_index"] = add_body(writer, BODIES[function], case.outputs[0].dtype.label)
     graph.operator(case.operator, indices, outputs, options, intermediates=inner or None)
     run_time = [i for i, item in enumerate(case.inputs) if item and item.data is None]
     for i in updates:
@@ -50,6 +53,20 @@ def model_bytes(case: Case, open_axis: int | None = None) -> bytes:
     for kind in (graph.tensors[i] for i in (*graph.inputs, *outputs)) if open_axis is not None else ():
         kind["shape_signature"] = [-1 if axis == open_axis else size for axis, size in enumerate(kind["shape"])]
     return bytes(writer.finish())
+
+
+BODIES = ("", "STABLEHLO_ADD", "STABLEHLO_MULTIPLY", "STABLEHLO_MINIMUM", "STABLEHLO_MAXIMUM")
+"""The operator that joins two elements, by its number in the schema; 0: the second is the result."""
+
+
+def add_body(writer: ModelWriter, operator: str, dtype: str) -> int:
+    """Index of a new subgraph that joins two scalars with an operator; without one the second is the result."""
+    body = writer.subgraph("body")
+    body.inputs = [body.tensor(name, dtype, []) for name in "ab"]
+    body.outputs = [body.tensor("joined", dtype, [])] if operator else body.inputs[1:]
+    if operator:
+        body.operator(operator, body.inputs, body.outputs)
+    return body.index
 
 
 def _file_quantization(kind: TensorType) -> dict[str, Any]:

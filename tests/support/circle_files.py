@@ -8,7 +8,7 @@ from typing import Any
 from tflmgen.frontend.tflite import Model, write_model, writer
 from tflmgen.frontend.tflite.flatbuffer_encoder import Encoder
 
-CODES = {"INSTANCE_NORM": -2, "BCQ_FULLY_CONNECTED": -3, "BCQ_GATHER": -4, "RMS_NORM": -6, "ROPE": -7}
+CODES = {"INSTANCE_NORM": -2, "BCQ_FULLY_CONNECTED": -3, "BCQ_GATHER": -4, "GRU": -5, "RMS_NORM": -6, "ROPE": -7}
 
 
 def write_circle(path: Path, model: Model, old: bool = False) -> Path:

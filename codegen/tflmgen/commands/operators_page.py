@@ -25,8 +25,17 @@ Micro has a kernel that loses bits, is wrong or sums in another order.
 
 {control} are compiled without kernels: they become C's own control flow, calls, or nothing. {variables} become the
 model's state, {split_up} two layers of one direction each. `RFFT2D` of single rows, `COMPLEX_ABS`, `REAL` and `IMAG`
-are computed on pairs of floats, `DENSIFY` when the file is read; `STABLEHLO_ADD`,
-`STABLEHLO_MULTIPLY`, `STABLEHLO_MAXIMUM`, `STABLEHLO_MINIMUM` and `STABLEHLO_PAD` become TFLite's operators.
+are computed on pairs of floats, `DENSIFY` when the file is read. `STABLEHLO_ADD`, `STABLEHLO_MULTIPLY`,
+`STABLEHLO_MAXIMUM`, `STABLEHLO_MINIMUM`, `STABLEHLO_AND` of Booleans, `STABLEHLO_PAD`, `STABLEHLO_GATHER`,
+`STABLEHLO_REDUCE_WINDOW` and `DILATE` become TFLite's operators; LiteRT has no kernel of other operators of StableHLO.
+
+Not compiled are `HASHTABLE`, `HASHTABLE_FIND`, `HASHTABLE_IMPORT`, `HASHTABLE_SIZE`, `LSH_PROJECTION` and `SKIP_GRAM`:
+they work on strings, which have no place in a static arena (tables from numbers to numbers are rewritten when a model
+is converted from TensorFlow). LiteRT itself has no kernel of `CONCAT_EMBEDDINGS`.
+
+Indices that lead outside do no harm: of `GATHER`, `GATHER_ND` and `EMBEDDING_LOOKUP`, where LiteRT reports an error,
+the nearest element is taken; what `SCATTER_ND`, `SPARSE_TO_DENSE` and `STABLEHLO_SCATTER` would put outside is left
+out, and slices are moved inside. `SEGMENT_SUM` reports indices that descend.
 
 Quantised uint8 networks, as TensorFlow 1 made them, are read as int8 ones, codes and zero points 128 less: layers,
 pools, arithmetic, activations and comparisons. Weights keep their zero points where the rest does not fit into int8 (in
@@ -59,8 +68,25 @@ in the portable kernels.
 SETS = {"thumb": "every Cortex-M", "dsp": "DSP extension", "mve": "MVE"}
 
 
-def page(rows: list[OperatorRow], onnx: Mapping[str, Sequence[str]]) -> str:
-    """Markdown text of the page. onnx: names of ONNX's operators, by the operator that each becomes."""
+_REFUSED = """\
+## What LiteRT takes beside
+
+Found by trying: files of each operator in every type, given to LiteRT and to tflmgen (`python tests/litert_types.py`).
+Operands are i0, i1 and so on, results o0; those of one cell have the type together. Why tflmgen refuses them: float64
+and complex numbers, and arithmetic of float16 (whose constants are widened), are slow on microcontrollers beyond use;
+elements of int4 that are computed have no address of their own; integers without scales in other operators, and index
+types beyond int32 and int64, are not what converters write.
+"""
+
+
+def page(
+    rows: list[OperatorRow], onnx: Mapping[str, Sequence[str]], refused: Mapping[str, Mapping[str, Sequence[str]]]
+) -> str:
+    """Markdown text of the page.
+
+    onnx     names of ONNX's operators, by the operator that each becomes
+    refused  types that LiteRT takes and tflmgen does not, by operator and operands
+    """
     names = [[f"`{name}`" for name in group] for group in (CONTROL, VARIABLES, SPLIT_UP)]
     control, variables, split_up = (", ".join(group[:-1]) + " and " + group[-1] for group in names)
     head = _wrapped(_HEAD.format(count=len(rows), control=control, variables=variables, split_up=split_up))
@@ -71,7 +97,20 @@ def page(rows: list[OperatorRow], onnx: Mapping[str, Sequence[str]]) -> str:
         *(_line([*_cells(row), ", ".join(onnx.get(row.name, ()))]) for row in rows),
     ]
     details = [_section(row) for row in rows]
-    parts = head + "\n".join(grid), _wrapped(_FASTER) + "\n\n" + "\n".join(_faster_kernels()), "## Signatures and rules"
+    beside = [_line(["operator", "operands", "types"]), _line(["---"] * 3)]
+    beside += [
+        _line([name, operands.replace("+", " "), ", ".join(types)])
+        for name, groups in sorted(refused.items())
+        for operands, types in groups.items()
+    ]
+    parts = (
+        head + "\n".join(grid),
+        _wrapped(_FASTER) + "\n\n" + "\n".join(_faster_kernels()),
+        _wrapped(_REFUSED)
+        + "\n\n"
+        + "\n".join([_line(["operator", "operands", "types"]), _line(["---"] * 3), *beside]),
+        "## Signatures and rules",
+    )
     return "\n\n".join(parts) + "\n\n" + "\n".join(details)
 
 

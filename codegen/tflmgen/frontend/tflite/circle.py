@@ -1,8 +1,13 @@
 """Circle, the format of Samsung's ONE: TFLite's schema with operators of its own, which have negative codes.
 
-https://github.com/Samsung/ONE, res/CircleSchema; formulas: compiler/luci-interpreter/src/kernels there. INSTANCE_NORM,
-RMS_NORM and ROPE become TFLite's operators; the others keep their names, and are refused where an operator without a
-kernel is.
+https://github.com/Samsung/ONE, res/CircleSchema; formulas: compiler/luci-interpreter/src/kernels there, of GRU
+pal/linux/PALGRU.h. INSTANCE_NORM, RMS_NORM and ROPE become TFLite's operators, and GRU TflmgenGru.
+
+BCQ_FULLY_CONNECTED and BCQ_GATHER have weights in binary codes: each is a sum of scales, added where a bit is 1 and
+subtracted where it is 0. They become FULLY_CONNECTED and GATHER of the decoded weights. ONE has no kernel of them, its
+luci/pass/src/FuseBCQPass.cpp and core/src/util/ShapeInference.cpp have the shapes and the order of bits in a word
+(the first is the lowest); the order of codes in a cluster, all outputs of one bit and then those of the next, is that
+of https://github.com/nnstreamer/nntrainer, nntrainer/tensor/bcq_tensor.cpp, which calls the same library.
 """
 
 from __future__ import annotations
@@ -11,6 +16,9 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite
 from tflmgen.frontend.model_graph.subgraphs import fused_activation
@@ -63,6 +71,8 @@ def lower_own_operators(subgraphs: Sequence[SubGraph], problems: ProblemList) ->
 
 def _problem(graph: SubGraph, op: FileOperator) -> str:
     """The reason that an operator has no form in TFLite; empty where it has one."""
+    if op.name in _OTHER_PROBLEMS:
+        return _OTHER_PROBLEMS[op.name](graph, op)
     counts, names = ((2, 3), "an input and gamma") if op.name == "RMS_NORM" else ((3,), _OPERANDS[op.name])
     if len(op.inputs) not in counts or min(op.inputs) < 0 or len(op.outputs) != 1:
         return f"requires {names}, and one output"
@@ -73,11 +83,60 @@ def _problem(graph: SubGraph, op: FileOperator) -> str:
         return f"requires float32{wanted}; this one has {source.type_name} of rank {len(source.shape)}"
     if op.name == "ROPE":
         if (op.options or {}).get("mode"):
-            return "requires the mode GPT_NEOX"
+            return "requires the mode GPT_NEOX; GPT_J has no meaning yet: ONE's kernels refuse it or do nothing"
         if source.shape[3] % 2 or any(math.prod(table.shape) != source.shape[3] for table in others):
             return f"requires an even number of elements, here {source.shape[3]}, and tables of as many"
     return ""
 
+
+def _gru_problem(graph: SubGraph, op: FileOperator) -> str:
+    del graph
+    if len(op.inputs) != 6 or len(op.outputs) != 1 or min(op.inputs[place] for place in (0, 1, 3, 5)) < 0:
+        return "requires an input, weights and biases of input and state, and a state"
+    return "requires one result, the last state" if (op.options or {}).get("return_sequences") else ""
+
+
+def _bcq_problem(graph: SubGraph, op: FileOperator) -> str:
+    """Places of scales, codes and clusters: 0, 1 and 3 in BCQ_GATHER, 1, 2 and 4 in BCQ_FULLY_CONNECTED."""
+    count, first = (4, 0) if op.name == "BCQ_GATHER" else (5, 1)
+    if len(op.inputs) != count or len(op.outputs) != 1:
+        return "requires scales, codes and clusters of weights"
+    operands = [graph.tensors[index] if index >= 0 else None for index in op.inputs]
+    scales, codes, clusters = operands[first], operands[first + 1], operands[first + 3]
+    for tensor, dtype in ((scales, DType.FLOAT32), (codes, DType.INT32), (clusters, DType.INT32)):
+        if tensor is None or tensor.data is None or tensor.dtype is not dtype:
+            return "requires constant scales of float32, and codes and clusters of int32"
+    if count == 5 and (operands[0] is None or len(operands[0].shape) != 2 or operands[0].dtype is not DType.FLOAT32):
+        return "requires a float32 input of rank 2"
+    return "" if _decoded(graph, op) is not None else "requires clusters that its scales and codes are for"
+
+
+def _decoded(graph: SubGraph, op: FileOperator) -> NDArray[np.float32] | None:
+    """Weights [outputs, hidden] of binary codes; None where numbers of codes, scales and clusters do not agree."""
+    first = 0 if op.name == "BCQ_GATHER" else 1
+    scales, codes, clusters = (graph.tensors[op.inputs[first + k]] for k in (0, 1, 3))
+    options = op.options or {}
+    hidden = int(options.get("input_hidden_size", options.get("weights_hidden_size", 0)))
+    alpha = np.frombuffer(scales.data or b"", "<f4")
+    words = np.frombuffer(codes.data or b"", "<u4")
+    pairs = np.frombuffer(clusters.data or b"", "<i4")
+    if pairs.size % 2 or (pairs < 1).any() or not 0 < hidden <= 1 << 20:
+        return None
+    pairs = pairs.reshape(-1, 2).astype(np.int64)
+    rows = int(pairs.prod(axis=1).sum())
+    if len(alpha) != rows or words.size != rows * -(-hidden // 32):
+        return None
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little").reshape(rows, -1)[:, :hidden]
+    terms = np.where(bits, alpha[:, None], -alpha[:, None])
+    weights, begin = [], 0
+    for codes_each, size in pairs.tolist():
+        cluster = terms[begin : begin + codes_each * size].reshape(codes_each, size, hidden)
+        weights.append(cluster.sum(axis=0, dtype=np.float32))
+        begin += codes_each * size
+    return np.concatenate(weights)
+
+
+_OTHER_PROBLEMS = {"GRU": _gru_problem, "BCQ_FULLY_CONNECTED": _bcq_problem, "BCQ_GATHER": _bcq_problem}
 
 _OPERANDS = {"INSTANCE_NORM": "an input, gamma and beta", "ROPE": "an input and tables of sines and cosines"}
 
@@ -103,7 +162,7 @@ class _Written:
         """The operator whose result is that of Circle's."""
         self.graph.add(name, inputs, self.op.outputs, options)
 
-    def constant(self, values: float | Sequence[int], dtype: DType = DType.INT32) -> int:
+    def constant(self, values: ArrayLike, dtype: DType = DType.INT32) -> int:
         """A constant tensor."""
         return self.graph.constant(self._name(), values, dtype)
 
@@ -162,4 +221,45 @@ def _rope(written: _Written) -> None:
     written.finish("CONCATENATION", parts, axis=3)
 
 
-_LOWERINGS = {"INSTANCE_NORM": _instance_norm, "RMS_NORM": _rms_norm, "ROPE": _rope}
+def _gru(written: _Written) -> None:
+    sums = written.graph.tensors[written.op.inputs[3]].shape[:1]
+    inputs = [
+        index if index >= 0 else written.constant(np.zeros(sums, np.float32), DType.FLOAT32)
+        for index in written.op.inputs
+    ]
+    written.finish("CUSTOM:TflmgenGru", inputs)
+
+
+def _bcq_weights(written: _Written) -> int:
+    decoded = _decoded(written.graph.graph, written.op)
+    assert decoded is not None
+    return written.graph.constant(f"{written.prefix}_weights", decoded, DType.FLOAT32)
+
+
+def _bcq_gather(written: _Written) -> None:
+    weights, indices = _bcq_weights(written), written.op.inputs[2]
+    written.finish("GATHER", [weights, indices], axis=int(written.options.get("axis", 0)))
+
+
+def _bcq_fully_connected(written: _Written) -> None:
+    """W x + b, with the elements of an input in its columns, and so those of the result."""
+    source, bias, weights = written.op.inputs[0], written.op.inputs[3], _bcq_weights(written)
+    (hidden, columns), outputs = written.shape, written.graph.tensors[weights].shape[0]
+    swapped = written.constant([1, 0])
+    rows = written.add("TRANSPOSE", [source, swapped], (columns, hidden))
+    operands = [rows, weights, *([bias] if bias >= 0 else [])]
+    activation = fused_activation(written.op)
+    products = written.add(
+        "FULLY_CONNECTED", operands, (columns, outputs), fused_activation_function=activation, keep_num_dims=False
+    )
+    written.finish("TRANSPOSE", [products, swapped])
+
+
+_LOWERINGS = {
+    "INSTANCE_NORM": _instance_norm,
+    "RMS_NORM": _rms_norm,
+    "ROPE": _rope,
+    "GRU": _gru,
+    "BCQ_FULLY_CONNECTED": _bcq_fully_connected,
+    "BCQ_GATHER": _bcq_gather,
+}

@@ -120,7 +120,7 @@ def _model(decoder: TableDecoder, name: str) -> Model:
             problems.add(f"{count} signatures are named '{key}'")
     problems.raise_if_any()
     digest = hashlib.sha256(decoder.data).hexdigest()
-    subgraphs = tuple(with_signed_tensors(without_stablehlo(graph)) for graph in subgraphs)
+    subgraphs = tuple(with_signed_tensors(without_stablehlo(graph, subgraphs)) for graph in subgraphs)
     model = Model(name, digest, printable(file["description"]), subgraphs, signatures)
     # Constants that were added have no numbers of buffers yet.
     return model if subgraphs == original else with_own_buffers(model)

@@ -109,12 +109,29 @@ _NEWER_FIELDS = {
         Field("epsilon", 4, Kind.SCALAR, "f", 0.0),
         Field("fused_activation_function", 6, Kind.SCALAR, "b", 0),
     ),
+    "GRUOptions": (
+        Field("fused_activation_function", 4, Kind.SCALAR, "b", 0),
+        Field("return_sequences", 6, Kind.SCALAR, "?", False),
+        Field("time_major", 8, Kind.SCALAR, "?", False),
+    ),
+    "BCQGatherOptions": (Field("input_hidden_size", 4, Kind.SCALAR, "i", 0), Field("axis", 6, Kind.SCALAR, "i", 0)),
+    "BCQFullyConnectedOptions": (
+        Field("weights_hidden_size", 4, Kind.SCALAR, "i", 0),
+        Field("fused_activation_function", 6, Kind.SCALAR, "b", 0),
+    ),
     "RmsNormOptions": (Field("epsilon", 4, Kind.SCALAR, "f", 0.0),),
     "RoPEOptions": (Field("mode", 4, Kind.SCALAR, "i", 0),),
     "StablehloCaseOptions": (Field("branch_subgraph_indices", 4, Kind.SCALARS, "i", ()),),
 }
 _NEWER_TABLES = {
-    "BuiltinOptions": {249: "RoPEOptions", 250: "RmsNormOptions", 254: "InstanceNormOptions"},
+    "BuiltinOptions": {
+        249: "RoPEOptions",
+        250: "RmsNormOptions",
+        251: "GRUOptions",
+        252: "BCQGatherOptions",
+        253: "BCQFullyConnectedOptions",
+        254: "InstanceNormOptions",
+    },
     "BuiltinOptions2": {23: "StablehloCaseOptions"},
     "QuantizationDetails": {2: "BlockwiseQuantization"},
 }

@@ -173,7 +173,7 @@ def _axis_rules(*index_types: DType) -> tuple[Rule, ...]:
 
 ARG_RULES = (
     *COMMON,
-    input_is(0, "input", *ORDERED),
+    input_is(0, "input", *ORDERED, DType.BOOL),
     output_is(DType.INT32, DType.INT64),
     *_axis_rules(DType.INT32, DType.INT64),
     Rule("an axis of at least one element", lambda op: input_shape(op)[_axis(op) or 0] > 0),

@@ -1,4 +1,4 @@
-"""MAXIMUM, MINIMUM, ATAN2, POW, SQUARED_DIFFERENCE, PRELU, BITWISE_XOR and RIGHT_SHIFT."""
+"""MAXIMUM, MINIMUM, ATAN2, POW, SQUARED_DIFFERENCE, PRELU, and operators on bits."""
 
 from __future__ import annotations
 
@@ -188,6 +188,8 @@ OPERATORS = (
     _plain("pow", one_type(DType.FLOAT32, DType.INT32), real=of_elements(np.power)),
     _plain("bitwise_xor", one_type(*SHIFTED, DType.BOOL)),
     _plain("right_shift", one_type(*SHIFTED)),
+    _plain("stablehlo_and", one_type(*SHIFTED)),
+    _plain("stablehlo_shift_left", one_type(*SHIFTED)),
     OperatorSpec(
         "SQUARED_DIFFERENCE",
         no_attributes,

@@ -202,7 +202,7 @@ def _split_rules(source: int, at: int) -> tuple[Rule, ...]:
     return (
         *COMMON,
         _outputs_like(source),
-        input_is(at, "axis", DType.INT32),
+        input_is(at, "axis", DType.INT32, DType.INT64),
         constant(at, "axis"),
         Rule("an axis that is a single value", lambda op: input_type(op, at).elements == 1),
         axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(input_shape(op, source))),

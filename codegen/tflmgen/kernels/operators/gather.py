@@ -101,7 +101,8 @@ def _gather_nd(op: OperatorInstance, target: Target) -> Kernel:
         ("stride", _padded(tuple(s * size for s in strides_of(shape)[:depth]))),
         ("block_bytes", math.prod(shape[depth:]) * size),
     )
-    return Kernel("tflmgen_gather_nd", HEADER, (Input(0), Input(1), Output(0)), Params("tflmgen_gather_nd", fields))
+    function = f"tflmgen_gather_nd_{SUFFIX[input_type(op, 1).dtype]}"
+    return Kernel(function, HEADER, (Input(0), Input(1), Output(0)), Params("tflmgen_gather_nd", fields))
 
 
 def _scatter_shape(op: OperatorInstance) -> Ints:
@@ -151,10 +152,12 @@ def _same_type(source: int) -> Rule:
     )
 
 
+INDEX_TYPES = (DType.INT32, DType.INT64, DType.INT16)
+
 GATHER_RULES = (
     *COMMON,
     _same_type(0),
-    input_is(1, "index tensor", DType.INT32, DType.INT64),
+    input_is(1, "index tensor", *INDEX_TYPES),
     axis_rule(lambda op: op.attributes.axis, lambda op: len(input_shape(op, 0))),
     Rule("input and indices whose first batch_dims dimensions are equal", lambda op: _batch_dims(op) is not None),
     Rule("a gathered axis of at least one element", lambda op: input_shape(op, 0)[_axis(op) or 0] > 0),
@@ -167,7 +170,7 @@ GATHER_RULES = (
 GATHER_ND_RULES = (
     *COMMON,
     _same_type(0),
-    input_is(1, "index tensor", DType.INT32),
+    input_is(1, "index tensor", *INDEX_TYPES),
     Rule(
         f"indices with a last dimension of at most the input's rank, and at most {MAX_RANK}",
         lambda op: len(input_shape(op, 1)) >= 1 and _depth(op, 1) <= min(len(input_shape(op, 0)), MAX_RANK),

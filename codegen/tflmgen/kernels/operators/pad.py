@@ -84,20 +84,23 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
     return [padded.join(filled.spread(len(padded.low))) if any(map(any, outer)) else padded]
 
 
-PADDING_RULES = (
-    *COMMON,
-    SAME_MOVABLE_TYPE,
-    input_is(1, "padding table", DType.INT32, DType.INT64),
-    constant(1, "padding table"),
-    Rule(
-        "a padding table of two numbers per dimension",
-        lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
-    ),
-    Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
-    Rule("one scale and zero point for all quantised tensors", _has_one_quantization),
-)
+def padding_rules(*table_types: DType) -> tuple[Rule, ...]:
+    """Rules of operators that lay elements around a tensor, as a table of these types says."""
+    return (
+        *COMMON,
+        SAME_MOVABLE_TYPE,
+        input_is(1, "padding table", *table_types),
+        constant(1, "padding table"),
+        Rule(
+            "a padding table of two numbers per dimension",
+            lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
+        ),
+        Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
+        Rule("one scale and zero point for all quantised tensors", _has_one_quantization),
+    )
 
-RULES = (*PADDING_RULES, fits(_nest))
+
+RULES = (*padding_rules(DType.INT32, DType.INT64, DType.INT8, DType.INT16), fits(_nest))
 
 VALUE_RULES = (
     *RULES,

@@ -84,9 +84,9 @@ SHARED = (
     *COMMON,
     SAME_MOVABLE_TYPE,
     SAME_QUANTIZATION,
-    input_is(1, "block shape", DType.INT32),
+    input_is(1, "block shape", DType.INT32, DType.INT64),
     constant(1, "block shape"),
-    input_is(2, "table of paddings or crops", DType.INT32),
+    input_is(2, "table of paddings or crops", DType.INT32, DType.INT64),
     constant(2, "table of paddings or crops"),
     Rule(
         "a block of 1 or 2 dimensions, and an input of at least one dimension more",

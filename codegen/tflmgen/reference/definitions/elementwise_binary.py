@@ -139,6 +139,13 @@ def _shifted_right(op: Operation) -> Sequence[Array]:
     return [(op.integers(0) >> np.clip(op.integers(1), 0, bits - 1)).astype(op.output.dtype.numpy)]
 
 
+def _shifted_left(op: Operation) -> Sequence[Array]:
+    """Bits move out at the top; distances that are not 0 to the type's width less one leave none."""
+    bits, count = op.output.dtype.bits, op.integers(1)
+    shifted = np.where((count >= 0) & (count < bits), op.integers(0) << np.clip(count, 0, bits - 1), 0)
+    return [shifted.astype(op.output.dtype.numpy)]
+
+
 def _extremum(function: Callable[[Any, Any], Any]) -> Evaluation:
     def evaluate(op: Operation) -> Sequence[Array]:
         result = np.asarray(function(op.array(0), op.array(1)))
@@ -220,6 +227,8 @@ EVALUATIONS: Mapping[str, Evaluation] = {
     "ATAN2": plain(np.arctan2),
     "BITWISE_XOR": lambda op: [np.bitwise_xor(op.array(0), op.array(1))],
     "RIGHT_SHIFT": _shifted_right,
+    "STABLEHLO_AND": lambda op: [np.bitwise_and(op.array(0), op.array(1))],
+    "STABLEHLO_SHIFT_LEFT": _shifted_left,
     "MAXIMUM": _extremum(_greater_of),
     "MINIMUM": _extremum(_less_of),
     "LESS": _comparison(np.less),

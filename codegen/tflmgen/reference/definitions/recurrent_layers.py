@@ -273,8 +273,25 @@ def _in_use(layer: Evaluation, last: int) -> Evaluation:
 _NONE = (-1,) * 4
 """Operands of a layer without layer normalisation."""
 
+
+def _gru(op: Operation) -> Sequence[Array]:
+    """ONE's luci-interpreter/pal/linux/PALGRU.h: update, reset and candidate rows of both products."""
+    (source, weights, state_weights), units = (op.array(i) for i in (0, 1, 3)), op.array(3).shape[-1]
+    biases = [op.array(i).reshape(-1) for i in (2, 4)]
+    dtype = np.float64 if op.wide else np.float32
+    state = op.array(5).reshape(-1).astype(dtype)
+    for row in source.reshape(len(source), -1):
+        of_input = (weights @ row.astype(dtype) + biases[0]).reshape(3, units)
+        of_state = (state_weights @ state + biases[1]).reshape(3, units)
+        update, reset = 1 / (1 + np.exp(-(of_input[:2] + of_state[:2]).astype(np.float64)))
+        candidate = np.tanh(of_input[2] + reset * of_state[2])
+        state = (update * state + (1 - update) * candidate).astype(dtype)
+    return [state.reshape(op.output.max_shape)]
+
+
 EVALUATIONS: Mapping[str, Evaluation] = {
     "SVDF": _svdf,
+    "CUSTOM:TflmgenGru": _gru,
     "RNN": _rnn,
     "UNIDIRECTIONAL_SEQUENCE_RNN": _rnn,
     "LSTM": _lstm,

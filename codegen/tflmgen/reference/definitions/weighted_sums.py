@@ -269,11 +269,12 @@ def _hybrid_image(op: Operation, sums: Callable[[Operation, Array, Array], Array
 
 
 def _embedding(op: Operation) -> Sequence[Array]:
-    """Rows of a table by number; rows of integers become floats by the table's scale."""
-    table = op.array(1)[op.integers(0)]
+    """Rows of a table by number, or the nearest; rows of integers become floats by the table's scale."""
+    numbers = np.clip(op.integers(0), 0, len(op.array(1)) - 1)
+    table = op.array(1)[numbers]
     if op.gives_floats and table.dtype.kind != "f":
         scales = filter_scales(op)
-        rows = scales[op.integers(0)] if len(scales) > 1 else scales
+        rows = scales[numbers] if len(scales) > 1 else scales
         return [op.rounded(table * rows.reshape(-1, *(1 for _ in table.shape[1:])))]
     return [op.rounded(table) if op.output.dtype is DType.FLOAT32 else table]
 

@@ -1,8 +1,8 @@
-"""Pools: TFLite's reference_ops/pooling.h and reference_integer_ops/pooling.h."""
+"""Pools, REDUCE_WINDOW and STABLEHLO_SCATTER: TFLite's reference_ops/pooling.h and reference_integer_ops/pooling.h."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -78,9 +78,64 @@ def _root_mean_square(op: Operation) -> Sequence[Array]:
     return [op.clamped_real(np.sqrt(_sums(op, op.real(0) ** 2) / np.maximum(_counts(op), 1)))]
 
 
+_JOINS: Mapping[int, Callable[[Array, Array], Array]] = {
+    1: np.add,
+    2: np.multiply,
+    3: lambda a, b: np.where(a <= b, a, b),
+    4: lambda a, b: np.where(a >= b, a, b),
+    5: np.logical_and,
+    6: np.logical_or,
+}
+"""The functions of the schema's ReduceWindowFunction; of two that are not ordered the second comes out."""
+
+
+def _joined(op: Operation, a: Array, b: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return _JOINS[int(op.options["reduce_function"])](a, b).astype(a.dtype)
+
+
+def _joined_windows(op: Operation) -> Sequence[Array]:
+    """REDUCE_WINDOW: (input, initial value, window, strides, dilations), windows in the order of their elements."""
+    source, window, steps, dilations = op.array(0), *(op.integers(i).reshape(-1).tolist() for i in (2, 3, 4))
+    sizes = [
+        max((n - (k - 1) * d - 1) // s + 1, 0)
+        for n, k, s, d in zip(source.shape, window, steps, dilations, strict=True)
+    ]
+    result = np.full(sizes, op.array(1).reshape(-1)[0], source.dtype)
+    for place in np.ndindex(*window):
+        begins = [k * d for k, d in zip(place, dilations, strict=True)]
+        cuts = tuple(slice(b, b + n * s, s) for b, n, s in zip(begins, sizes, steps, strict=True))
+        result = _joined(op, result, source[cuts][tuple(map(slice, sizes))])
+    return [result]
+
+
+def _scattered(op: Operation) -> Sequence[Array]:
+    """STABLEHLO_SCATTER, update after update; those without a place in the input are left out."""
+    result, updates, options = op.array(0).copy(), op.array(2), op.options
+    axis, indices = int(options["index_vector_dim"]), op.integers(1)
+    vectors = indices[..., None] if axis == indices.ndim else np.moveaxis(indices, axis, -1)
+    inserted = options["inserted_window_dims"]
+    windows = [d for d in range(result.ndim) if d not in inserted]
+    for at in np.ndindex(*updates.shape):
+        place = [0] * result.ndim
+        point = vectors[tuple(k for i, k in enumerate(at) if i not in options["update_window_dims"])]
+        for d, start in zip(options["scatter_dims_to_operand_dims"], point.tolist(), strict=True):
+            place[d] = start
+        for d, k in zip(windows, options["update_window_dims"], strict=True):
+            place[d] += at[k]
+        if all(0 <= p < n for p, n in zip(place, result.shape, strict=True)):
+            # std::max and std::min keep what was there where the two are not ordered.
+            update, before = updates[at], result[tuple(place)]
+            joined = _joined(op, update, before) if options["reduce_function"] else update
+            result[tuple(place)] = joined
+    return [result]
+
+
 EVALUATIONS: Mapping[str, Evaluation] = {
     "AVERAGE_POOL_2D": _average,
     "AVERAGED_SUMS": _of_sums,
     "MAX_POOL_2D": _greatest,
     "L2_POOL_2D": _root_mean_square,
+    "REDUCE_WINDOW": _joined_windows,
+    "STABLEHLO_SCATTER": _scattered,
 }

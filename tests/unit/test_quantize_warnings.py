@@ -76,16 +76,15 @@ def test_rows_of_joined_heads_have_no_class_that_could_differ(is_joined: bool) -
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 2))
-    row = np.array([[1, -0.7, 0.4, 0.2]], np.float32)
-    weights = np.concatenate([row, row + 1e-3]) if not is_joined else row
+    rows = np.array([[1, -0.7, 0.4, 0.2]], np.float32) + np.array([[0], [1e-3]], np.float32)
     if is_joined:
         heads = [graph.tensor(f"head{number}", DType.FLOAT32, (1, 1)) for number in range(2)]
         for number, head in enumerate(heads):
-            constant = graph.constant(f"weights{number}", weights + 1e-3 * number)
-            graph.operator("FULLY_CONNECTED", [x, constant, -1], [head])
+            weights = graph.constant(f"weights{number}", rows[number : number + 1])
+            graph.operator("FULLY_CONNECTED", [x, weights, -1], [head])
         graph.operator("CONCATENATION", heads, [y], {"axis": 1})
     else:
-        graph.operator("FULLY_CONNECTED", [x, graph.constant("weights", weights), -1], [y])
+        graph.operator("FULLY_CONNECTED", [x, graph.constant("weights", rows), -1], [y])
     graph.inputs, graph.outputs = [x], [y]
     Path("model.tflite").write_bytes(write_model(builder.model()))
     values = np.random.default_rng(0).normal(0, 1, (40, *SHAPE)).astype(np.float32)

@@ -95,7 +95,8 @@ def _may_have_classes(result: QuantizedFile, error: OutputError) -> bool:
         return False
     op, is_moved = producers.get(tensor), False
     while op is not None and (traits_of(op.name).view or traits_of(op.name).moves) and not traits_of(op.name).joins:
-        op, is_moved = producers.get(op.inputs[0]), is_moved or traits_of(op.name).moves
+        is_moved |= traits_of(op.name).moves
+        op = producers.get(op.inputs[0])
     if op is None or not traits_of(op.name).joins:
         return True
     last = len(graph.tensors[op.outputs[0]].shape) - 1

@@ -154,8 +154,7 @@ def quantize_file(
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        states = frozenset(fed_back_outputs(build, data.everything))
-        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof, states=states)
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
     _check_limits(path, result, settings)
     return result
 
@@ -224,6 +223,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         remedy=remedy,
         held_out=best.held_out,
         saturated=saturated_evaluation(best, data),
+        states=frozenset(fed_back_outputs(best.build, data.everything)),
     )
 
 

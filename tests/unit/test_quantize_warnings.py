@@ -70,6 +70,30 @@ def test_values_beyond_the_ranges_are_a_warning_where_outputs_lose_by_them(facto
     assert all("y is " in text and "x (by " in text for text in warned)
 
 
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_rows_of_joined_heads_have_no_class_that_could_differ(is_joined: bool) -> None:
+    """Two elements that hardly differ: which one is larger says nothing where they are a box beside a score."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, y = graph.tensor("x", DType.FLOAT32, SHAPE), graph.tensor("y", DType.FLOAT32, (1, 2))
+    rows = np.array([[1, -0.7, 0.4, 0.2]], np.float32) + np.array([[0], [1e-3]], np.float32)
+    if is_joined:
+        heads = [graph.tensor(f"head{number}", DType.FLOAT32, (1, 1)) for number in range(2)]
+        for number, head in enumerate(heads):
+            weights = graph.constant(f"weights{number}", rows[number : number + 1])
+            graph.operator("FULLY_CONNECTED", [x, weights, -1], [head])
+        graph.operator("CONCATENATION", heads, [y], {"axis": 1})
+    else:
+        graph.operator("FULLY_CONNECTED", [x, graph.constant("weights", rows), -1], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    Path("model.tflite").write_bytes(write_model(builder.model()))
+    values = np.random.default_rng(0).normal(0, 1, (40, *SHAPE)).astype(np.float32)
+    np.savez("mixed.npz", x=values)
+    finished = tflmgen("quantize", "model.tflite", "--calibration", "mixed.npz", "-o", "q.tflite")
+    assert finished.code == 0, finished.err
+    assert ("the largest element of y" in finished.err + finished.out) is not is_joined
+
+
 def test_outputs_of_no_use_in_int8_get_wider_webs_at_any_cost() -> None:
     """The energy of a frame, of which LOG makes decibels: rounding to a step is as large as quiet frames."""
     builder = ModelBuilder()

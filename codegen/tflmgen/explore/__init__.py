@@ -6,7 +6,7 @@ Decided here: the candidate plans to try, and the one to take for --optimize or 
 
 from tflmgen.explore.optimised_graphs import optimise
 from tflmgen.explore.prefetch_plan import Prefetches, plan_prefetches
-from tflmgen.explore.ram_trade_offs import TradeOff, best_plan, pareto_front, plan_without_overlap
+from tflmgen.explore.ram_trade_offs import TradeOff, best_plan, pareto_front, unsearched_plan
 from tflmgen.explore.search import PlanCandidate
 from tflmgen.explore.streams.chain import row_streams
 
@@ -18,6 +18,6 @@ __all__ = [
     "optimise",
     "pareto_front",
     "plan_prefetches",
-    "plan_without_overlap",
     "row_streams",
+    "unsearched_plan",
 ]

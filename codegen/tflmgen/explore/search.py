@@ -69,6 +69,15 @@ def best_candidate(module: Module, selection: Selection) -> PlanCandidate:
     return best
 
 
+def first_candidate(module: Module, selection: Selection) -> PlanCandidate:
+    """A plan in the module's order, of the first of all options, packed without a search for a better order."""
+    variables = {v.home for v in module.state.values()}
+    scheduled = schedule(module)
+    liveness = analyze(scheduled, variables)
+    storage = assign(scheduled, selection, liveness, variables)
+    return PlanCandidate(selection, scheduled, liveness, storage, lay_out(storage, scheduled.steps, effort=0))
+
+
 def plans_by_speed(module: Module, selection: Selection) -> Iterator[PlanCandidate]:
     """Best plan with the fastest kernels, then with slower kernels, step by step, for operators at the arena's peak."""
     variables = {v.home for v in module.state.values()}

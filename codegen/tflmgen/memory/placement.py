@@ -63,12 +63,12 @@ class Layout:
     state_bytes: int
 
 
-def lay_out(storage: Storage, steps: int) -> Layout:
-    """Places all buffers of a program with `steps` steps."""
+def lay_out(storage: Storage, steps: int, effort: int = TUNING.packing_effort) -> Layout:
+    """Places all buffers of a program with `steps` steps; `effort` as for `place`."""
     members = [i for i, b in enumerate(storage.buffers) if b.memory == "arena"]
     position = {buffer: i for i, buffer in enumerate(members)}
     overlaps = {(position[o], position[i]): distances for (o, i), distances in storage.overlaps.items()}
-    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps)
+    arena = place([_block(storage.buffers[i]) for i in members], steps, overlaps, effort)
     packed = iter(arena.offsets)
     offsets, end = [], 0
     for buffer in storage.buffers:

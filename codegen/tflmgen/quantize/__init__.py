@@ -10,13 +10,14 @@ from tflmgen.quantize.file_quantization import QuantizedFile, quantize_file
 from tflmgen.quantize.list_rows import with_row_operators
 from tflmgen.quantize.model_quantization import is_quantized_file
 from tflmgen.quantize.observed_build import observed_build
-from tflmgen.quantize.output_errors import MeanNoise
+from tflmgen.quantize.output_errors import MeanNoise, OutputError
 from tflmgen.quantize.web_costs import operator_work
 from tflmgen.quantize.web_summary import WebSummary, summarize_webs
 
 __all__ = [
     "CORE",
     "MeanNoise",
+    "OutputError",
     "QuantizedFile",
     "WebSummary",
     "certain_agreement",

@@ -46,10 +46,11 @@ _CHAIN = "small values matter to {}, which reads its result"
 
 @dataclass(frozen=True, slots=True)
 class ExactEnds:
-    """Operators in float32 with the reason, and webs that need int16."""
+    """Operators in float32 with the reason, and webs that need int16, those of states among them."""
 
     operators: Mapping[OperatorKey, str] = field(default_factory=dict)
     wide: frozenset[TensorKey] = frozenset()
+    states: frozenset[TensorKey] = frozenset()
 
 
 def exact_ends(
@@ -79,7 +80,7 @@ def exact_ends(
         while pending := frozenset((index, t) for index, tensors in frontiers.items() for t in tensors):
             variances = least_variances(pending)
             frontiers = {index: search.widen(model.subgraphs[index], variances, pending) for index in frontiers}
-    return ExactEnds(dict(search.exact), frozenset(search.wide))
+    return ExactEnds(dict(search.exact), frozenset(search.wide | search.states), frozenset(search.states))
 
 
 @dataclass(slots=True)
@@ -89,6 +90,7 @@ class _Search:
     calibration: Calibration
     exact: dict[OperatorKey, str] = field(init=False, default_factory=dict)
     wide: set[TensorKey] = field(init=False, default_factory=set)
+    states: set[TensorKey] = field(init=False, default_factory=set)
     work: dict[OperatorKey, int] = field(init=False)
     budget: float = field(init=False)
 
@@ -135,7 +137,7 @@ class _Search:
         summands.update(t for op in uses.readers.get(source, ()) if op is not None and _moves(op) for t in op.outputs)
         readers = [op for t in summands for op in uses.readers.get(t, ()) if op is not None]
         if source in seen and not any(weight_operands(op, graph) is not None for op in readers):
-            self.wide.update(self.webs.root((graph.index, t)) for t in summands)
+            self.states.update(self.webs.root((graph.index, t)) for t in summands)
 
     def lead(self, graph: SubGraph) -> None:
         """Operators that compute with nothing but inputs; views among them only where such operators follow."""

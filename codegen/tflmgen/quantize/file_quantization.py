@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.errors import TflmgenError, UsageError
+from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Shape, TensorKey
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import arrays_by_name, shapes_of_inputs
@@ -27,59 +27,33 @@ from tflmgen.quantize.mask_constants import with_bounded_masks
 from tflmgen.quantize.model_quantization import QuantizationChoice, QuantizedModel, prepare_float, quantize_model
 from tflmgen.quantize.observed_build import ObservedBuild, moved_shapes, observed_build, observed_variant
 from tflmgen.quantize.range_choice import Affine, RangeMethod, affine_of, choose_range, clip
+from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
+from tflmgen.quantize.web_costs import operator_work
 from tflmgen.quantize.web_widening import TypeSearch
 from tflmgen.sources import TFLITE_ONLY, Proof, read_compared
 from tflmgen.terminal import Progress
 
-_MOST = 1000.0
-"""Greatest factor: with it, int8 has a quarter of a step for what samples reach, and int16 32."""
-
-
-def range_margins(model: Model, margins: Sequence[str]) -> dict[TensorKey, float]:
-    """Factors by tensor, from FACTOR for all outputs and NAME=FACTOR for a tensor, an output or an input by its name.
-
-    Raises UsageError for text of another form, and for names that the model does not have.
-    """
-    factors: dict[TensorKey, float] = {}
-    entries = [signature.subgraph for signature in model.signatures] or [0]
-    for text in margins:
-        name, _, number = text.rpartition("=")
-        outputs = [(index, tensor) for index in entries for tensor in model.subgraphs[index].outputs]
-        keys = _named(model, name) if name else outputs
-        if not keys:
-            raise UsageError(f"--margin {text}: the model has no tensor '{name}'")
-        factors |= dict.fromkeys(keys, _factor(text, number))
-    return factors
-
-
-def _factor(text: str, number: str) -> float:
-    try:
-        factor = float(number)
-    except ValueError:
-        factor = 0.0
-    if not 1 <= factor <= _MOST:
-        raise UsageError(f"--margin {text}: requires a factor from 1 to {_MOST:g}, or NAME=FACTOR")
-    return factor
-
-
-def _named(model: Model, name: str) -> list[TensorKey]:
-    """Tensors of this name, and inputs and outputs that a signature calls so."""
-    keys = [(g.index, tensor.index) for g in model.subgraphs for tensor in g.tensors if tensor.name == name]
-    ports = [(s.subgraph, t) for s in model.signatures for own, t in (*s.inputs, *s.outputs) if own == name]
-    return [*keys, *ports]
-
-
 _SAME_DB = 50.0
 """SQNR from which on a float model with smaller masks counts as the same: int8 seldom reaches it."""
 
+_STATE_MARGIN = 8.0
+"""Factor of the range of a state in int16 that sums up: how far it drifts, a few hundred samples that follow one
+another do not show. An LSTM's cells went three times as far on the next 200; 13 of 16 bits are left."""
+
+_HEAVY = 5e8
+"""Products of all held-out sets from which on running a model takes longer than compiling it."""
+
 _GOOD_DB = 40.0
 """SQNR from which on it does not matter that values end at a bound: int8 has little more."""
+
+_AIM_DB = 20.0
+"""Ratio of variance to noise, in decibels, at which auto aims on held-out sets."""
 
 _AIM = ErrorLimits(is_required=False, min_db=22.0)
 """Limits at which auto aims if the user has none, on the sets that it searches with: on others, noise is up to a tenth
@@ -116,6 +90,7 @@ class QuantizedFile:
     remedy  cycles and bytes that int16 for all webs adds, where a warning may offer that; None where it does not
     held_out  as in Refinement
     saturated  errors on held-out sets with the ranges of the others (`saturated_evaluation`)
+    states  outputs that are inputs of the next invoke (`fed_back_outputs`)
     """
 
     quantized: QuantizedModel
@@ -135,6 +110,7 @@ class QuantizedFile:
     remedy: tuple[int, int] | None = None
     held_out: tuple[Calibration, Calibration] | None = None
     saturated: Evaluation | None = None
+    states: frozenset[TensorKey] = frozenset()
 
 
 class LimitError(TflmgenError):
@@ -169,6 +145,7 @@ def quantize_file(
         data = read_calibration(calibration, build.signatures, signature, build.has_state)
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         counted, number = _counted(progress, "Running held-out set"), len(data.held_out.sets)
+        build = replace(build, is_heavy=_work_of_set(build, measured) * number > _HEAVY)
         reference = run_sets(build, data.held_out, progress=lambda done: counted(done, number))
         build, measured = _without_masks(stack, build, data, measured, reference)
         choice = replace(_choice(settings, keeps_state), margins=range_margins(build.model, settings.margin or ()))
@@ -189,6 +166,11 @@ def _shapes(path: Path, source: Model, calibration: Path, signature: str | None)
         return shapes
     stored = {key: source.subgraphs[key[0]].tensors[key[1]].shape for key in shapes}
     return {key: s for key, s in shapes.items() if stored[key][:1] != (1,) or stored[key][1:] != s[1:]}
+
+
+def _work_of_set(build: ObservedBuild, calibration: Calibration) -> float:
+    """Products of an invoke, on average."""
+    return sum(operator_work(build.model, calibration).values()) / max(calibration.samples, 1)
 
 
 def _without_masks(
@@ -222,10 +204,7 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
     """The quantised model of least error; with types for the limits, or what costs little."""
     types, remedy, limits, narrow = None, None, _limits(settings), best.choice
     if settings.activations is Activations.AUTO:
-        search = TypeSearch(best, data.fit if limits is None else data.everything, progress)
-        types = search.for_limits(limits or _AIM)
-        if limits is None and not _keeps_decisions(search, types.wanted, data):
-            types = TypeSearch(best, data.everything, progress).for_limits(_AIM)
+        types = _types_of_auto(best, data, limits, progress)
         _take_types(best, data, types.wanted)
     elif settings.activations is Activations.INT8:
         remedy = _widen_by_default(best, data, progress)
@@ -244,7 +223,27 @@ def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, pr
         remedy=remedy,
         held_out=best.held_out,
         saturated=saturated_evaluation(best, data),
+        states=frozenset(fed_back_outputs(best.build, data.everything)),
     )
+
+
+def _types_of_auto(
+    best: Refinement, data: CalibrationData, limits: ErrorLimits | None, progress: Progress
+) -> TypeChoice:
+    """Types for the user's limits on all sets, or for the aim: searched on sets that are not held out, if these agree.
+
+    Weights are rounded for the sets that are not held out, on which the model is better then than on others.
+    """
+    search = TypeSearch(best, data.fit if limits is None else data.everything, progress)
+    types = search.for_limits(limits or _AIM)
+    if limits is None and not _keeps_decisions(search, types.wanted, data):
+        return TypeSearch(best, data.everything, progress).for_limits(_AIM)
+    if limits is None and data.held_out is not data.everything:
+        reference = run_sets(best.build, data.held_out)
+        errors = evaluate(best.build, reference, search.quantize(types.wanted), data.held_out)
+        if errors.worst_db < _AIM_DB:
+            return TypeSearch(best, data.held_out, progress).for_limits(_AIM)
+    return types
 
 
 def _widen_by_default(best: Refinement, data: CalibrationData, progress: Progress) -> tuple[int, int] | None:
@@ -303,7 +302,8 @@ def _with_exact_ends(
 
     states = fed_back_outputs(build, data.everything)
     ends = exact_ends(build.model, find_webs(build.model), calibration, choice.float_io, least_variances, states)
-    return replace(choice, exact=ends.operators, wanted=dict.fromkeys(ends.wide, DType.INT16))
+    wanted, margins = dict.fromkeys(ends.wide, DType.INT16), dict.fromkeys(ends.states, _STATE_MARGIN)
+    return replace(choice, exact=ends.operators, wanted=wanted, state_margins=margins)
 
 
 def _limits(settings: QuantizeOptions) -> ErrorLimits | None:

@@ -9,7 +9,7 @@ of operators that it has in no type, such as GELU, TensorFlow Lite.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,20 @@ def find_form(op: FileOperator, graph: SubGraph, dtype: DType) -> Form | str:
         if not reason:
             return form
     return reason
+
+
+@dataclass(slots=True)
+class KnownForms:
+    """Forms that were asked for before: all candidates of one model ask for the same."""
+
+    _forms: dict[tuple[int, int, DType], tuple[SubGraph, Form | str]] = field(default_factory=dict)
+
+    def find(self, op: FileOperator, graph: SubGraph, dtype: DType) -> Form | str:
+        """`find_form`, once for each operator of a subgraph."""
+        key = id(graph), op.index, dtype
+        if key not in self._forms:
+            self._forms[key] = graph, find_form(op, graph, dtype)  # what is kept here keeps its id
+        return self._forms[key][1]
 
 
 def _has_kernel(name: str, dtype: DType) -> bool:

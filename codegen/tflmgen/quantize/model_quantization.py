@@ -16,6 +16,7 @@ from tflmgen.kernels import traits_of
 from tflmgen.quantize.carried_inputs import carry_inputs
 from tflmgen.quantize.float_simplification import simplify
 from tflmgen.quantize.fused_lstm import MAX_CELL
+from tflmgen.quantize.integer_forms import KnownForms
 from tflmgen.quantize.integer_rewrite import Fusion, rewrite
 from tflmgen.quantize.integer_rules import choice_by_products, without_idle_clip
 from tflmgen.quantize.list_rows import with_row_operators
@@ -41,6 +42,8 @@ class QuantizationChoice:
                   QUANTIZE in front of the operator that demands the group's; 0: none has
     exact         operators that stay in float32, and why (`exact_ends`)
     margins       factors of the ranges of some tensors' groups (`range_margins`)
+    state_margins of states that the caller keeps, where `margins` has none
+    known         forms of operators, which choices that were made of this one share
     """
 
     activations: DType = DType.INT8
@@ -53,6 +56,8 @@ class QuantizationChoice:
     requantised: float = 0.0
     exact: Mapping[OperatorKey, str] = field(default_factory=dict)
     margins: Mapping[TensorKey, float] = field(default_factory=dict)
+    state_margins: Mapping[TensorKey, float] = field(default_factory=dict)
+    known: KnownForms = field(default_factory=KnownForms, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,9 @@ QUANTIZED = "quantised by tflmgen"
 
 def quantize_model(source: Model, calibration: Calibration, choice: QuantizationChoice) -> QuantizedModel:
     """The quantised Model of one that `prepare_float` made."""
-    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact, choice.margins
-    assignment = TypeSolver(source, calibration, *settings).solve()
+    settings = choice.activations, choice.wanted, choice.choose_range, choice.requantised, choice.exact
+    margins = {**choice.state_margins, **choice.margins}
+    assignment = TypeSolver(source, calibration, *settings, margins, choice.known).solve()
     if choice.float_io:
         assignment = carry_inputs(source, without_move_only_webs(source, assignment))
     outcomes = _fusions(source, assignment, calibration, choice)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tflmgen.backend import Sources, emit, lower
 from tflmgen.emulators import EXACT, STATUS, StatusError
 from tflmgen.errors import InternalError
-from tflmgen.explore import plan_without_overlap
+from tflmgen.explore import unsearched_plan
 from tflmgen.frontend import Shape, TensorKey, find_bounds, import_observed
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import VectorSet
@@ -41,7 +41,10 @@ from tflmgen.toolchain import find_host_compiler, run_tool
 
 Array = NDArray[Any]
 
-FLAGS = ("-std=c99", "-O2", *EXACT, "-shared", "-fPIC", "-w")
+FLAGS = ("-std=c99", *EXACT, "-shared", "-fPIC", "-w")
+_QUICK, _FAST = "-O1", "-O2"
+"""Optimisation that takes half the time to compile, and that whose code takes half the time. Results are the same."""
+
 _ENDED = -1
 """Status of an invoke that the observer ended."""
 _NAME = "observed"
@@ -107,6 +110,7 @@ class ObservedBuild:
     timeout    seconds that one invoke may take
     shapes     largest shapes of inputs with dynamic dimensions
     has_state  the model keeps variables from one invoke to the next
+    is_heavy   its runs take longer than compiling
     """
 
     model: Model
@@ -117,6 +121,7 @@ class ObservedBuild:
     timeout: float
     shapes: Mapping[TensorKey, Shape] = field(default_factory=dict)
     has_state: bool = False
+    is_heavy: bool = False
 
     def run(
         self,
@@ -236,37 +241,39 @@ def observed_build(
     input_shapes: Mapping[TensorKey, Shape] | None = None,
     operators: Operators = OPERATORS,
     timeout: float = 60.0,
+    is_heavy: bool = False,
 ) -> Iterator[ObservedBuild]:
     """Compiles a model for this computer and loads it while the context lasts.
 
     input_shapes  shapes of inputs with dynamic dimensions
     operators     operator table, with the plug-ins in use
     timeout       seconds that one invoke may take
+    is_heavy      whether its runs take longer than compiling
 
     Raises ModelError for a model that cannot be compiled.
     """
     observed = import_observed(model, find_bounds(model, (), None, input_shapes), operators)
     module = observed.module
-    plan = plan_without_overlap(module, Selector(Target(core="host"), operators))
+    plan = unsearched_plan(module, Selector(Target(core="host"), operators))
     program = lower(plan.module, plan.best, {})
     sources = emit(program, _NAME, model.sha256, "", layers=True)
     used = {node.operator for f in module.functions for node in walk(f.body) if isinstance(node, Op)}
     plugin_files = sorted({path for name in used if name in operators for path in operators[name].files})
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
-        path = _compile(sources, plugin_files, Path(folder))
+        path = _compile(sources, plugin_files, Path(folder), _FAST if is_heavy else _QUICK)
         library = ctypes.CDLL(str(path))
         try:
             steps = observed_steps(program, observed)
             shapes, has_state = input_shapes or {}, bool(module.state)
             inputs = input_tensors(model)
-            yield ObservedBuild(model, module.signatures, inputs, steps, library, timeout, shapes, has_state)
+            yield ObservedBuild(model, module.signatures, inputs, steps, library, timeout, shapes, has_state, is_heavy)
         finally:
             _unload(library)
 
 
 def observed_variant(build: ObservedBuild, model: Model) -> AbstractContextManager[ObservedBuild]:
     """An observed build of a model that was rewritten from that of `build`, whose inputs have as large shapes."""
-    return observed_build(model, moved_shapes(build, model), timeout=build.timeout)
+    return observed_build(model, moved_shapes(build, model), timeout=build.timeout, is_heavy=build.is_heavy)
 
 
 def moved_shapes(build: ObservedBuild, model: Model) -> dict[TensorKey, Shape]:
@@ -285,7 +292,7 @@ def input_tensors(model: Model) -> tuple[tuple[TensorKey, ...], ...]:
     return tuple(tuple((g.index, i) for i in g.inputs if g.tensors[i].dtype is not None) for g in graphs)
 
 
-def _compile(sources: Sources, plugin_files: Sequence[Path], folder: Path) -> Path:
+def _compile(sources: Sources, plugin_files: Sequence[Path], folder: Path, optimisation: str) -> Path:
     """Path of the shared library, in `folder`. Raises InternalError if the compiler rejects the generated code."""
     firmware = files("tflmgen.firmware")
     (folder / "include" / "tflmgen").mkdir(parents=True)
@@ -302,7 +309,8 @@ def _compile(sources: Sources, plugin_files: Sequence[Path], folder: Path) -> Pa
     code = [str(path) for path in sorted([*(folder / "src").glob("*.c"), *folder.glob("*.c")])]
     included = [f"-I{path}" for path in (folder / "include", _kernel_headers())]
     compiler = find_host_compiler()
-    command = [str(compiler), *FLAGS, *_vectorising(compiler), *included, *code, "-o", str(library), "-lm"]
+    flags = (optimisation, *FLAGS, *_vectorising(compiler))
+    command = [str(compiler), *flags, *included, *code, "-o", str(library), "-lm"]
     process = run_tool(command)
     if process.returncode != 0:
         raise InternalError(f"{command[0]} cannot compile the host build\n{process.stderr}")

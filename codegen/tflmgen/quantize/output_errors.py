@@ -64,6 +64,7 @@ class OutputError:
                images and real outputs of one element
     noise      of real numbers about their mean; None for integers, and where no element varies
     is_integer classes and other integers, of which each that differs is wrong
+    place      among the signature's outputs
     """
 
     signature: str
@@ -73,6 +74,7 @@ class OutputError:
     agreement: float | None
     noise: MeanNoise | None = None
     is_integer: bool = False
+    place: int = 0
 
 
 def output_error(signature: EntryPoint, place: int, pairs: Sequence[tuple[Array, Array]]) -> OutputError:
@@ -101,7 +103,7 @@ def output_error(signature: EntryPoint, place: int, pairs: Sequence[tuple[Array,
     agreement = sum(rows) / len(rows) if rows else None
     about_mean = None if is_integer or math.isinf(noise) else mean_noise(wanted_values, differences)
     name = signature.outputs[place].name
-    return OutputError(signature.key, name, largest, ratio_db(signal, noise), agreement, about_mean, is_integer)
+    return OutputError(signature.key, name, largest, ratio_db(signal, noise), agreement, about_mean, is_integer, place)
 
 
 def mean_noise(wanted: Sequence[Array], differences: Sequence[Array]) -> MeanNoise | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,7 @@ class Affine:
         return self.scale * (self.low - self.zero_point), self.scale * (self.high - self.zero_point)
 
 
+@lru_cache(maxsize=2048)
 def choose_range(
     statistics: TensorStatistics,
     dtype: DType,
@@ -150,6 +152,8 @@ class _Spread:
         tiny = np.maximum(np.abs(edges[:-1]), np.abs(edges[1:])) < largest * _TINY
         used = (counts > 0) & ~tiny
         self._counts, self._starts, self._ends = counts[used], edges[:-1][used], edges[1:][used]
+        self._edges, places = np.unique(np.concatenate([self._starts, self._ends]), return_inverse=True)
+        self._first, self._second = np.split(places, 2)
         self._tiny = float((counts * (edges[:-1] + edges[1:]) ** 2 / 4)[tiny].sum())
         self._outermost = np.array([statistics.minimum, statistics.maximum])
 
@@ -158,7 +162,8 @@ class _Spread:
         grids = _Grids(affines)
         widths = self._ends - self._starts
         is_point = widths < _POINT * grids.scales
-        integrals = grids.error_integrals(self._ends) - grids.error_integrals(self._starts)
+        from_zero = grids.error_integrals(self._edges)
+        integrals = from_zero[:, self._second] - from_zero[:, self._first]
         points = grids.errors((self._starts + self._ends) / 2) ** 2
         errors = np.where(is_point, points, integrals / np.where(is_point, 1.0, widths))
         outermost = (grids.errors(self._outermost) ** 2).sum(axis=1)
@@ -185,8 +190,8 @@ class _Grids:
         """
         inside = np.clip(values, self._lows, self._highs)
         steps = np.round(inside / self.scales)
-        rest = inside - steps * self.scales
-        return np.asarray(steps * self.scales**3 / 12 + rest**3 / 3 + (values - inside) ** 3 / 3)
+        rest, beyond = inside - steps * self.scales, values - inside
+        return np.asarray(steps * self.scales**3 / 12 + (rest * rest * rest + beyond * beyond * beyond) / 3)
 
 
 def stored_scale(scale: float) -> float:

@@ -92,6 +92,7 @@ class Calibration:
     decisions: Mapping[OperatorKey, tuple[Decisions, ...]] = field(default_factory=dict)
     unreached: tuple[Unreached, ...] = ()
     not_finite: Mapping[TensorKey, int] = field(default_factory=dict)
+    _groups: dict[tuple[TensorKey, ...], TensorStatistics] = field(default_factory=dict, init=False, repr=False)
 
     def joined(self, other: Calibration) -> Calibration:
         """Observations of the runs of both calibrations."""
@@ -111,9 +112,11 @@ class Calibration:
         )
 
     def merged(self, keys: Iterable[TensorKey]) -> TensorStatistics | None:
-        """Statistics of all values of these tensors; None if calibration reached none."""
-        known = [self.tensors[key] for key in keys if key in self.tensors]
-        return reduce(TensorStatistics.merged, known) if known else None
+        """Statistics of all values of these tensors, the same object each time; None if calibration reached none."""
+        known = tuple(key for key in keys if key in self.tensors)
+        if known and known not in self._groups:
+            self._groups[known] = reduce(TensorStatistics.merged, (self.tensors[key] for key in known))
+        return self._groups.get(known)
 
 
 class Accumulator:

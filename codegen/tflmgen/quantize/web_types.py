@@ -26,7 +26,7 @@ from tflmgen.quantize.element_types import (
     widened,
     within,
 )
-from tflmgen.quantize.integer_forms import Form, check_form, find_form, finite_range, real_operands, real_results
+from tflmgen.quantize.integer_forms import Form, KnownForms, check_form, finite_range, real_operands, real_results
 from tflmgen.quantize.recorded_ranges import recorded_ranges
 from tflmgen.quantize.saturation import decisive_webs, needed_range, saturation_bounds, takes_extremes
 from tflmgen.quantize.shared_scales import OneScale, shared_groups
@@ -104,7 +104,7 @@ class TypeSolver:
     """Decision about the types of a whole Model.
 
     wanted    element type by web root where it is not `activations`: int16, or float32 to keep a web in float
-    requantised, exact, margins  as in QuantizationChoice
+    requantised, exact, margins, known  as in QuantizationChoice
     ranges    of webs: what the file records, else what calibration measured, else what value-range analysis concludes
     recorded  webs whose range the file records
     analysed  ranges that value-range analysis gave or widened
@@ -118,6 +118,7 @@ class TypeSolver:
     requantised: float = 0.0
     exact: Mapping[OperatorKey, str] = field(default_factory=dict)
     margins: Mapping[TensorKey, float] = field(default_factory=dict)
+    known: KnownForms = field(default_factory=KnownForms)
     webs: Webs = field(init=False)
     ranges: dict[TensorKey, Range] = field(init=False)
     recorded: frozenset[TensorKey] = field(init=False)
@@ -235,11 +236,11 @@ class TypeSolver:
             return "calibration never reached it" if unseen else "its operands or results are kept in float32"
         if rule := refused.get((graph.index, op.index)):
             # Operators that are kept in float by choice may have no other form.
-            other = find_form(op, graph, self.activations) if (graph.index, op.index) in self.exact else rule
+            other = self.known.find(op, graph, self.activations) if (graph.index, op.index) in self.exact else rule
             return other if isinstance(other, str) else rule
         reason: Form | str = ""
         for dtype in sorted(wanted, key=lambda dtype: -dtype.bits):
-            reason = find_form(op, graph, dtype)
+            reason = self.known.find(op, graph, dtype)
             if isinstance(reason, Form):
                 return reason
         return reason

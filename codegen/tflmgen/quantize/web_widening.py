@@ -7,7 +7,7 @@ Of those, as few as reach the aim; all of them where none do and the outputs gai
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from tflmgen.frontend import TensorKey
@@ -112,6 +112,7 @@ class TypeSearch:
     best: Refinement
     sets: Vectors
     progress: Progress
+    _models: dict[frozenset[tuple[TensorKey, DType]], Model] = field(init=False, default_factory=dict)
 
     def for_limits(self, limits: ErrorLimits, keeps_ends: bool = False) -> TypeChoice:
         """Types that are within limits, or as near as they come; `keeps_ends`: those of `_ends` stay as they are."""
@@ -158,7 +159,10 @@ class TypeSearch:
     def quantize(self, wanted: Wanted) -> Model:
         """The model with these types of webs, too."""
         choice = replace(self.best.choice, wanted={**self.best.choice.wanted, **wanted})
-        return quantize_model(self.best.build.model, self.best.calibration, choice).model
+        key = frozenset(choice.wanted.items())
+        if key not in self._models:
+            self._models[key] = quantize_model(self.best.build.model, self.best.calibration, choice).model
+        return self._models[key]
 
     @cached_property
     def _trials(self) -> TypeTrials:

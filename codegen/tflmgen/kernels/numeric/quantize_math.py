@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ def round_half_away(value: float) -> int:
     return magnitude if value > 0 else -magnitude
 
 
+@lru_cache(maxsize=1 << 16)
 def quantize_multiplier(real: float) -> tuple[int, int]:
     """`real` as (multiplier, shift) with real = multiplier * 2**(shift - 31), |multiplier| in [2**30, 2**31) or 0.
 

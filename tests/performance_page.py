@@ -14,6 +14,7 @@ from typing import Any
 
 from inner_loops import counts_text, inner_loop, instructions
 from performance_shapes import record, shapes_section
+from performance_transforms import transforms_section
 from performance_winograd import winograd_section
 from support.commands import tflmgen
 from support.corpus import CORPUS
@@ -376,6 +377,7 @@ def main() -> None:
     for core in CORES:
         lines += section(core)
     lines += winograd_section(lambda file, board, *options: command("bench", Model(file, file, 0), board, *options))
+    lines += transforms_section()
     lines += ranges_section()
     record()
     lines += shapes_section()

@@ -89,6 +89,10 @@ def energy(rng: Rng) -> Case:
     return Case("Energy", [("int16", (2 * count,))], [("uint32", (count,))], fields, part=(start, end))
 
 
+LENGTHS = (6, 10, 24, 90, 480)
+"""Lengths that only transforms of floats have: TensorFlow Lite Micro's kernel computes none of them."""
+
+
 def rfft(rng: Rng) -> Case:
     length, dtype = 2 ** int(rng.integers(2, 11)), str(rng.choice(list(TENSOR_TYPES)))
     length_in_use = int(rng.integers(1, length + 1))
@@ -262,6 +266,25 @@ def test_sweep(make: Maker, seed: int) -> None:
     check([make(rng) for _ in range(12)], seed)
 
 
+def test_other_lengths_of_floats_equal_numpy() -> None:
+    """And their inverses, of whole and of short frames."""
+    rng = np.random.default_rng(1)
+    cases, wanted = [], []
+    for length in LENGTHS:
+        frames = rng.normal(size=(2, length - length // 3 % 2)).astype(np.float32)
+        spectra = np.fft.rfft(frames, length)
+        pairs = np.stack([spectra.real, spectra.imag], -1).reshape(2, -1).astype(np.float32)
+        whole = np.fft.irfft(spectra, length).astype(np.float32)
+        fields = {"T": TENSOR_TYPES["float32"], "fft_length": length}
+        cases += [Case("Rfft", [("float32", frames.shape)], [("float32", pairs.shape)], fields)]
+        cases += [Case("Irfft", [("float32", pairs.shape)], [("float32", whole.shape)], fields)]
+        wanted += [(frames, pairs), (pairs, whole)]
+    program, signatures = native(cases)
+    calls = [Invocation(i, 0, (values,)) for i, (values, _) in enumerate(wanted)]
+    for case, (_, expected), (got,) in zip(cases, wanted, run_native(program, calls, signatures), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=3e-5, err_msg=str(case))
+
+
 def test_extreme_values() -> None:
     """Frames of zeros, of the least and of the greatest number."""
     cases = [make(np.random.default_rng(9)) for make in MAKERS]
@@ -320,7 +343,8 @@ def harness_case(case: Case, rng: Rng) -> tuple[kernel_harness.Case, list[Array 
 @pytest.mark.parametrize(
     ("make", "change", "message"),
     [
-        (rfft, {"fft_length": 48}, "fft_length is 48, but must be a power of two"),
+        (rfft, {"fft_length": 56}, "fft_length is 56, but must be an even product of 2, 3 and 5"),
+        (rfft, {"fft_length": 480, "T": 7}, "requires float32, or a length that is a power of two"),
         (rfft, {"fft_length": 2}, "fft_length is 2, but must be from 4 to 65536"),
         (rfft, {"fft_length": None}, "the custom options lack fft_length"),
         (rfft, {"fft_length": 0.5}, "fft_length is not an integer"),

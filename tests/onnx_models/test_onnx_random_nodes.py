@@ -21,7 +21,9 @@ SEEDS = 35
 """Graphs of each operator in the sweep: 5,000 in all."""
 ELSEWHERE = {
     "control flow, in test_onnx_programs.py": "If Loop Scan",
-    "results of a size that the data have, in test_onnx_detection.py": "NonMaxSuppression NonZero",
+    "results of a size that the data have, in test_onnx_detection.py and test_onnx_rows.py": (
+        "NonMaxSuppression NonZero Unique"
+    ),
     "requantisation, in test_onnx_quantized.py": "QLinearConv QLinearMatMul",
     "drawn beside SequenceAt": "SequenceConstruct SequenceEmpty",
     "versions that ONNX Runtime does not know": "CumProd Silu Swish TensorScatter",

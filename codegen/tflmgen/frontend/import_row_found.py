@@ -1,11 +1,15 @@
-"""WHERE, UNIQUE and SEGMENT_SUM, whose rows their inputs decide: room for the most, and their number beside them."""
+"""Operators whose rows their inputs decide, such as WHERE: room for the most, and their number beside them."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import replace
 
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, check_rows
-from tflmgen.ir import DType, TensorType, Value
+from tflmgen.frontend.import_row_wise import row_wise, unify_extents
+from tflmgen.ir import DType, TensorType, Value, constant_array
 
 Outputs = tuple[Value, ...] | None
 
@@ -44,6 +48,23 @@ def segment_sum(context: Context, builder: Builder, call: DynamicCall) -> Output
         raise RowError(f"its segment ids are computed: say how many segments there may be with --max-rows '{name}=N'")
     room = call.declared[0].with_shape((limit, *data.type.max_shape[1:]))
     return builder.counted_rows("SEGMENT_SUM_ROWS", (data, ids, builder.extent(ids)), (room,))
+
+
+def suppression(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
+    """NON_MAX_SUPPRESSION: boxes not in use have the score that none exceeds, and no more can be selected than are."""
+    boxes, scores, number = call.inputs[:3]
+    limit = constant_array(number, context.constants) if number is not None else None
+    if boxes is None or scores is None or limit is None or limit.size != 1:
+        return None
+    inputs: list[Value | None] = list(call.inputs)
+    extent = unify_extents(context, builder, inputs, [(0, 0), (1, 0)])
+    scores = inputs[1]
+    if scores is not None and extent is not None:
+        inputs[1] = builder.fill(scores, -math.inf, 0, extent)
+    boxes = inputs[0]
+    assert boxes is not None
+    inputs[2] = builder.integers("limit", min(int(limit.reshape(-1)[0]), max(1, boxes.type.max_shape[0])))
+    return row_wise(context, builder, replace(call, inputs=tuple(inputs)), frozenset({(0, 0), (1, 0)}))
 
 
 def _checked(context: Context, call: DynamicCall) -> tuple[Value, tuple[TensorType, ...]]:

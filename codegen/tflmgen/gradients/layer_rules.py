@@ -149,7 +149,7 @@ def _root_pool(context: RuleContext, gradients: Sequence[int | None]) -> Gradien
 
 
 def _local_response(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    """Of y = x n^-b with n = c + a (W x^2), W the channels in each window: g n^-b - 2 a b x W^T (g x n^(-b-1))."""
+    """Y = x n^-b, n = c + a (W x^2), W the channels in each window: g n^-b - 2 a b x W^T (g x n^(-b-1))."""
     a, x, gradient, options = context.arithmetic, context.input(0), gradients[0], context.node.options
     assert gradient is not None
     radius, depth = int(options.get("radius", 0)), context.shape(0)[-1]

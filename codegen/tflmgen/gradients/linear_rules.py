@@ -43,7 +43,7 @@ def _along_axis(context: RuleContext, gradient: int, axis: int, matrix: Array) -
 
 
 def _resize(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    """Of nearest neighbours and bilinear: along the height, then along the width."""
+    """Along the height, then along the width."""
     gradient = gradients[0]
     assert gradient is not None
     for axis in IMAGE_AXES:

@@ -86,7 +86,7 @@ def _segment_extreme(context: RuleContext, gradients: Sequence[int | None]) -> G
 
 
 def _greatest(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
-    """Of the greatest elements of rows: each back to its place."""
+    """The greatest elements of rows back to their places."""
     a, gradient = context.arithmetic, gradients[0]
     if gradient is None:
         return [None]

@@ -266,5 +266,5 @@ def _finite(graph: FlowGraph, gradients: Sequence[int]) -> dict[int, int]:
     good = [a.compare("LESS_EQUAL", total, a.number(_GREATEST_GRADIENT)) for total in sums]
     while len(good) > 1:
         good[:2] = [graph.compute("LOGICAL_AND", good[:2], (), DType.BOOL)]
-    one = graph.compute(REQUIRE, [good[0], a.number(1)], ())
-    return {gradient: a.multiply(gradient, one) for gradient in gradients}
+    permission = graph.compute(REQUIRE, [good[0], a.number(1)], ())
+    return {gradient: a.multiply(gradient, permission) for gradient in gradients}

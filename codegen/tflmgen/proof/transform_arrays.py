@@ -17,33 +17,51 @@ _ORDER, _ROOTS, _HALVES = 1, 2, 3
 """Arguments of a transform."""
 
 
-def _decimated(indices: Array) -> Array:
-    """The indices in the order in which decimation in time reads them: by fours, and by twos where no four divides."""
-    if len(indices) == 1:
+def _decimated(indices: Array, factors: Sequence[int]) -> Array:
+    """The indices in the order in which decimation in time reads them, in parts by one factor after the other."""
+    if not factors:
         return indices
-    radix = 4 if len(indices) % 4 == 0 else 2
-    return np.concatenate([_decimated(indices[first::radix]) for first in range(radix)])
+    return np.concatenate([_decimated(indices[first :: factors[0]], factors[1:]) for first in range(factors[0])])
+
+
+def _exponent(number: int, factor: int) -> int:
+    return 0 if number % factor else 1 + _exponent(number // factor, factor)
+
+
+def _fourier_order(call: ArrayCall, points: int) -> Array:
+    """In fixed point, and of inverse transforms, the place of each number; else the numbers that the first stage's
+    butterflies begin with: those of 4, or of the least factor."""
+    is_float = call.op.outputs[0].dtype.is_float
+    fours, twos = divmod(_exponent(points, 2), 2)
+    powers = [*[2] * twos, *[4] * fours] if is_float else [*[4] * fours, *[2] * twos]
+    factors = [*[5] * _exponent(points, 5), *[3] * _exponent(points, 3), *powers]
+    read = _decimated(np.arange(points), factors)
+    if is_float and call.operator.endswith("Rfft"):
+        return read[:: factors[-1]].astype(np.uint16)
+    order = np.empty(points, np.uint16)
+    order[read] = np.arange(points)
+    return order
 
 
 def _fourier(call: ArrayCall) -> str | None:
     """KISS FFT's tables: kiss_fft_alloc and kiss_fftr_alloc, for half as many complex numbers as real ones."""
     points, sign = int(call.op.attributes.length) // 2, 1.0 if call.operator.endswith("Rfft") else -1.0
-    order = np.empty(points, np.uint16)
-    order[_decimated(np.arange(points))] = np.arange(points)
+    order = _fourier_order(call, points)
+    is_halved = sign > 0 and call.op.outputs[0].dtype.is_float
     roots = [sign * (-2 * math.pi * k / points) for k in range(points)]
     halves = [sign * (-math.pi * ((k + 1) / points + 0.5)) for k in range(points // 2)]
     return (
         compare(call, _ORDER, order, "order")
         or compare(call, _ROOTS, _turns(call, roots), "roots")
-        or compare(call, _HALVES, _turns(call, halves), "halves")
+        or compare(call, _HALVES, _turns(call, halves, is_halved), "halves")
     )
 
 
-def _turns(call: ArrayCall, phases: Sequence[float]) -> Array:
-    """Cosine and sine of each phase; of integers as fractions of the greatest, rounded half up."""
+def _turns(call: ArrayCall, phases: Sequence[float], is_halved: bool = False) -> Array:
+    """Cosine and sine of each phase, or half of these; of integers as fractions of the greatest, rounded half up."""
     pairs, dtype = [(math.cos(phase), math.sin(phase)) for phase in phases], call.op.outputs[0].dtype
     if dtype.is_float:
-        return np.array(pairs, np.float32)
+        return np.array(pairs, np.float32) * np.float32(0.5 if is_halved else 1.0)
     return np.array([[math.floor(0.5 + dtype.limits[1] * x) for x in pair] for pair in pairs], dtype.numpy)
 
 

@@ -5,6 +5,7 @@ Operands are cast and laid out as the kernels want them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from tflmgen.frontend.onnx.layout_graph import LayoutGraph, OnnxValue, Shape, constant, moved_constant, stored_shape
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import as_sizes, is_open
 from tflmgen.ir import DType
 
 F32, I32, I64, BOOL = DType.FLOAT32, DType.INT32, DType.INT64, DType.BOOL
@@ -52,17 +54,25 @@ def computed_in(name: str, dtype: DType) -> DType:
 
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     """numpy's rule. Raises NodeError for shapes that don't go together."""
-    try:
-        return tuple(np.broadcast_shapes(*shapes))
-    except ValueError:
+    rank = max(map(len, shapes), default=0)
+    columns = zip(*((*(1,) * (rank - len(shape)), *shape) for shape in shapes), strict=True)
+    result = [list(dict.fromkeys(size for size in column if size != 1)) for column in columns]
+    if any(len([size for size in sizes if not is_open(size)]) > 1 for sizes in result):
         text = ", ".join("x".join(map(str, shape)) or "scalar" for shape in shapes)
-        raise NodeError(f"has operands whose shapes don't broadcast: {text}") from None
+        raise NodeError(f"has operands whose shapes don't broadcast: {text}")
+    return tuple(next((size for size in sizes if not is_open(size)), [*sizes, 1][0]) for sizes in result)
 
 
 def common_order(values: Sequence[OnnxValue], rank: int) -> Shape:
     """The order in which an elementwise operator moves least: that of its largest operand of full rank."""
     candidates = [v for v in values if v.constant is None and v.rank == rank]
-    return max(candidates, key=lambda v: (v.size, not v.is_plain)).order if candidates else tuple(range(rank))
+    return max(candidates, key=_weight).order if candidates else tuple(range(rank))
+
+
+def _weight(value: OnnxValue) -> tuple[int, int, bool]:
+    """Order of values by the effort of moving them: open sizes, product of the others, whether it lies otherwise."""
+    known = [size for size in value.shape if not is_open(size)]
+    return value.rank - len(known), math.prod(known), not value.is_plain
 
 
 def function(name: str) -> Callable[..., OnnxValue]:
@@ -89,7 +99,7 @@ class ElementGraph(LayoutGraph):
         value = self.own(value)
         if DType.UINT64 in (value.dtype, dtype) or DType.FLOAT16 in (value.dtype, dtype):
             raise NodeError(f"casts {value.dtype.label} to {dtype.label}, which is unsupported")
-        shape = self.tensors[value.tensor].shape
+        shape = self.shape_of(value.tensor)
         tensor = self.operator("CAST", [value.tensor], [(dtype, shape, None)], {})[0]
         return self.value(tensor, value.shape, value.order)
 
@@ -105,7 +115,7 @@ class ElementGraph(LayoutGraph):
 
     def reshaped_plain(self, value: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         """The value in another shape, its elements in ONNX's order."""
-        shape = tuple(int(size) for size in shape)
+        shape = as_sizes(shape)
         if value.constant is not None:
             return moved_constant(value, lambda array: array.reshape(shape))
         if value.shape == shape and value.is_plain:
@@ -116,9 +126,9 @@ class ElementGraph(LayoutGraph):
     def copied(self, tensor: int, shape: Shape | None = None) -> int:
         """A tensor with the elements of another, in another shape if one is given."""
         entry = self.tensors[tensor]
-        shape = entry.shape if shape is None else shape
+        shape = self.shape_of(tensor) if shape is None else shape
         assert entry.dtype is not None
-        operands = [tensor, self.constant(np.array(shape, np.int32))]
+        operands = [tensor, self.sizes_tensor(shape, True)]
         return self.operator("RESHAPE", operands, [(entry.dtype, shape, entry.quantization)])[0]
 
     def elementwise(self, name: str, *values: OnnxValue, options: Mapping[str, Any] | None = None) -> OnnxValue:

@@ -12,6 +12,7 @@ from tflmgen.frontend.onnx.element_graph import F32, I32, I64, broadcast_shape, 
 from tflmgen.frontend.onnx.layout_graph import OnnxValue, Shape, constant, stored_shape
 from tflmgen.frontend.onnx.move_graph import MoveGraph, transpose
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import FAR, OpenSize, is_open
 from tflmgen.ir import DType
 
 _NEUTRAL = {"SUM": 0.0, "MEAN": math.nan, "REDUCE_PROD": 1.0}
@@ -50,7 +51,7 @@ class Graph(MoveGraph):
         kept = shape if keep else tuple(size for axis, size in enumerate(value.shape) if axis not in axes)
         if not axes:
             return value
-        if value.size == 0:
+        if value.is_empty:
             return constant(np.full(kept, _of_nothing(name, value.dtype), value.dtype.numpy))
         inner = computed_in(name, value.dtype)
         tensor_value = self.cast(value, inner)
@@ -97,7 +98,7 @@ class Graph(MoveGraph):
     def _along_last(self, name: str, value: OnnxValue, axis: int, options: dict[str, float] | None = None) -> OnnxValue:
         """An operator along the innermost axis that keeps the shape."""
         tensor, order = self._last_axis(value, axis)
-        result = self.operator(name, [tensor], [(value.dtype, self.tensors[tensor].shape, None)], options or {})[0]
+        result = self.operator(name, [tensor], [(value.dtype, self.shape_of(tensor), None)], options or {})[0]
         return self.value(result, value.shape, order)
 
     reduce_sum, reduce_mean, reduce_prod = _reduction("SUM"), _reduction("MEAN"), _reduction("REDUCE_PROD")
@@ -118,7 +119,7 @@ class Graph(MoveGraph):
         tensor = self.laid(wide, wide.order)
         place = self.constant(np.array([wide.order.index(axis)], np.int32))
         options = {"exclusive": exclusive, "reverse": backward}
-        sums = self.operator("CUMSUM", [tensor, place], [(inner, self.tensors[tensor].shape, None)], options)[0]
+        sums = self.operator("CUMSUM", [tensor, place], [(inner, self.shape_of(tensor), None)], options)[0]
         return self.cast(self.value(sums, value.shape, wide.order), value.dtype)
 
     def greatest(self, value: OnnxValue, axis: int, count: int) -> tuple[OnnxValue, OnnxValue]:
@@ -128,7 +129,8 @@ class Graph(MoveGraph):
         shape = tuple(count if k == axis else size for k, size in enumerate(value.shape))
         stored = stored_shape(shape, order)
         outputs = [(inner, stored, None), (I32, stored, None)]
-        tensors = self.operator("TOPK_V2", [tensor, self.constant(np.array(count, np.int32))], outputs, {})
+        number = self.reshape(self.value(self.sizes_tensor([count])), ())
+        tensors = self.operator("TOPK_V2", [tensor, self.laid(number)], outputs, {})
         values, indices = (self.value(tensor, shape, order) for tensor in tensors)
         return self.cast(values, value.dtype), indices
 
@@ -242,6 +244,54 @@ class Graph(MoveGraph):
     def average_pool(self, value: OnnxValue, out: Sequence[int], options: Mapping[str, Any]) -> OnnxValue:
         """AVERAGE_POOL_2D: means of windows."""
         return self._over_windows("AVERAGE_POOL_2D", value, [], (*value.shape[:2], *out), options)
+
+    def nonzero_rows(self, value: OnnxValue) -> OnnxValue:
+        """int64 [rows, rank]: the indices of elements that are not zero, as many as there are."""
+        tensor = self.operator("WHERE", [self.laid(value)], [(I64, (OpenSize(), value.rank), None)])[0]
+        return self.value(tensor)
+
+    def set_places(self, flags: OnnxValue) -> OnnxValue:
+        """int64 [rows]: the places of set elements of a flattened value."""
+        rows = self.nonzero_rows(self.flat(flags))
+        return self.reshape(rows, rows.shape[:1])
+
+    def first_rows(self, value: OnnxValue, count: OnnxValue) -> OnnxValue:
+        """The first elements of a vector, as many as an int32 value [1] says."""
+        operands = [self.laid(value), self.constant(np.zeros(1, np.int32)), self.laid(count)]
+        return self.value(self.operator("SLICE", operands, [(value.dtype, (OpenSize(),), None)])[0])
+
+    def span(self, value: OnnxValue, start: int, stop: int) -> OnnxValue:
+        """A vector without its first or last elements, by Python's bounds; it may be shorter than these."""
+        size = value.shape[0]
+        if not is_open(size):
+            begin, end, _ = slice(start, stop).indices(size)
+            return self.part(value, 0, begin, max(end - begin, 0))
+        masks = ([start == 0], [stop == FAR])
+        return self.bounded_slice(value, [start], [stop], [1], [OpenSize()], masks)
+
+    def turned(self, places: OnnxValue) -> OnnxValue:
+        """The permutation that undoes one: of each number from 0 on its place in a vector, int32."""
+        ones = self.broadcast_to(constant(np.int32(1)), places.shape)
+        numbers = self.cumulative_sum(ones, 0, True, False)
+        return self.scatter_nd(self.unsqueeze(places, 1), numbers, places.shape)
+
+    def suppression(
+        self, boxes: OnnxValue, scores: OnnxValue, numbers: Sequence[OnnxValue], size: int
+    ) -> tuple[OnnxValue, OnnxValue]:
+        """Boxes in the order in which they are selected, int32 of this size, and their number, [1].
+
+        numbers  the greatest number of them, the overlap from which a box is left out, the score that it must exceed
+        """
+        operands = [self.laid(value) for value in (boxes, scores, *numbers)]
+        outputs = [(I32, (size,), None), (I32, (), None)]
+        selected, number = self.operator("NON_MAX_SUPPRESSION_V4", operands, outputs, {})
+        return self.value(selected), self.reshape(self.value(number), [1])
+
+    def signal_transform(self, name: str, value: OnnxValue, length: int) -> OnnxValue:
+        """SignalRfft or SignalIrfft along the last dimension: so many real numbers, or pairs of half as many bins."""
+        shape = (*value.shape[:-1], length + 2 if name == "SignalRfft" else length)
+        options = {"T": 0, "fft_length": length}
+        return self.value(self.operator(f"CUSTOM:{name}", [self.laid(value)], [(F32, shape, None)], options)[0])
 
     def tree_ensemble(
         self, rows: OnnxValue, nodes: OnnxValue, roots: OnnxValue, weights: OnnxValue | None, outputs: int, join: int

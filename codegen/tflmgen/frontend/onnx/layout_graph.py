@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import OpenSize, as_sizes, file_sizes, has_open, is_open
 from tflmgen.frontend.tflite.builder import SubGraphBuilder
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor
 from tflmgen.ir import DType, Quantization
@@ -54,6 +55,7 @@ class OnnxValue:
     graph     the subgraph of the tensor; None for a constant
     codes     of a dequantised constant
     parts     the values of a sequence, which is no tensor itself
+    numbers   of integers that tell sizes: the elements, of which some are known at run time only
     """
 
     dtype: DType
@@ -64,6 +66,7 @@ class OnnxValue:
     tensor: int = -1
     codes: Codes | None = None
     parts: tuple[OnnxValue, ...] | None = None
+    numbers: tuple[int, ...] | None = None
 
     @property
     def rank(self) -> int:
@@ -72,8 +75,18 @@ class OnnxValue:
 
     @property
     def size(self) -> int:
-        """Number of elements; 1 of a scalar."""
+        """Number of elements; 1 of a scalar. Raises NodeError if it is known at run time only."""
         return math.prod(self.shape)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a dimension is known at run time only."""
+        return has_open(self.shape)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it never has an element."""
+        return 0 in self.shape
 
     @property
     def is_plain(self) -> bool:
@@ -134,6 +147,7 @@ class LayoutGraph:
     infinite  tensors that may hold infinities on purpose, such as masks
     codes     constant of floats -> what it was dequantised from, in the tensor's order
     signed    tensor of unsigned codes -> one of the same numbers with signed codes
+    shapes    shape of each tensor that has open sizes
     """
 
     def __init__(self, builder: SubGraphBuilder, parent: LayoutGraph | None = None) -> None:
@@ -144,6 +158,7 @@ class LayoutGraph:
         self.infinite: set[int] = set()
         self.codes: dict[int, Codes] = {}
         self.signed: dict[int, int] = {}
+        self.shapes: dict[int, Shape] = {}
         self.node = ""
         self._constants: dict[tuple[DType, Shape, bytes, Quantization | None], int] = {}
         self._layouts: dict[tuple[int, Shape], int] = {}
@@ -172,8 +187,20 @@ class LayoutGraph:
         self, dtype: DType, shape: Iterable[int], name: str = "", quantization: Quantization | None = None
     ) -> int:
         """A tensor without contents, named for the node that is being lowered."""
-        name = name or f"{self.node or self.name}:{len(self.tensors)}"
-        return self.builder.tensor(name, dtype, tuple(int(size) for size in shape), quantization)
+        name, sizes = name or f"{self.node or self.name}:{len(self.tensors)}", as_sizes(tuple(shape))
+        if not has_open(sizes):
+            return self.builder.tensor(name, dtype, sizes, quantization)
+        known = tuple(1 if is_open(size) else size for size in sizes)
+        tensor = self.builder.tensor(name, dtype, known, quantization, shape_signature=file_sizes(sizes))
+        self.shapes[tensor] = sizes
+        for axis, size in enumerate(sizes):
+            if isinstance(size, OpenSize) and size.place is None:
+                size.place = self, tensor, axis, False
+        return tensor
+
+    def shape_of(self, tensor: int) -> Shape:
+        """The shape of a tensor as it lies in memory, with its open sizes."""
+        return self.shapes.get(tensor, self.tensors[tensor].shape)
 
     def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
         """The tensor of a constant in the tensor's own order."""
@@ -206,7 +233,7 @@ class LayoutGraph:
         """The value of a tensor; without more said, in ONNX's own order."""
         entry = self.tensors[tensor]
         assert entry.dtype is not None
-        logical = entry.shape if shape is None else shape
+        logical = self.shape_of(tensor) if shape is None else shape
         return OnnxValue(entry.dtype, logical, order or tuple(range(len(logical))), None, self, tensor)
 
     def own(self, value: OnnxValue) -> OnnxValue:
@@ -220,10 +247,11 @@ class LayoutGraph:
             outer = self.parent.own(value)
             assert outer.graph is not None
             tensor = outer.graph.tensors[outer.tensor]
-            index = self.new_tensor(value.dtype, tensor.shape, tensor.name, tensor.quantization)
+            shape = outer.graph.shape_of(outer.tensor)
+            index = self.new_tensor(value.dtype, shape, tensor.name, tensor.quantization)
             self.sources[index] = outer.graph.sources.get(outer.tensor, frozenset())
             self.captured[key] = index
-        return OnnxValue(value.dtype, value.shape, value.order, None, self, self.captured[key])
+        return replace(value, graph=self, tensor=self.captured[key])
 
     def laid(self, value: OnnxValue, order: Sequence[int] | None = None) -> int:
         """The tensor of a value with its axes in the given order, by default ONNX's."""
@@ -248,9 +276,43 @@ class LayoutGraph:
         filled = [axis for axis in order if value.shape[axis] != 1]
         before = [axis for axis in value.order if value.shape[axis] != 1]
         kind = "RESHAPE" if filled == before else "TRANSPOSE"
-        operand = shape if kind == "RESHAPE" else permutation
-        operands = [value.tensor, self.constant(np.array(operand, np.int32))]
-        return self.operator(kind, operands, [(value.dtype, shape, quantization)])[0]
+        operand = (
+            self.sizes_tensor(shape, True) if kind == "RESHAPE" else self.constant(np.array(permutation, np.int32))
+        )
+        return self.operator(kind, [value.tensor, operand], [(value.dtype, shape, quantization)])[0]
+
+    def sizes_tensor(self, sizes: Sequence[int], may_infer: bool = False) -> int:
+        """The tensor of a vector of sizes, int32; `may_infer`: -1 stands for one that follows from all elements."""
+        if sum(map(is_open, sizes)) <= may_infer:
+            return self.constant(np.array(file_sizes(sizes), np.int32))
+        parts = []
+        for size in sizes:
+            if isinstance(size, OpenSize) and (size.place is not None or not may_infer):
+                parts.append(self.size_tensor(size))
+            else:
+                parts.append(self.constant(np.array(file_sizes([size]), np.int32)))
+        if len(parts) == 1:
+            return parts[0]
+        return self.operator("CONCATENATION", parts, [(DType.INT32, (len(parts),), None)], {"axis": 0})[0]
+
+    def size_tensor(self, size: OpenSize) -> int:
+        """The tensor of an open size: int32, of one element."""
+        if size.place is None:
+            raise NodeError("needs a size that no tensor tells")
+        graph, tensor, place, is_element = size.place
+        source = self.own(graph.value(tensor))
+        vector = source.tensor
+        if is_element:
+            flat = self.constant(np.array([-1], np.int32))
+            count = (len(source.shape) and source.shape[0]) or 1
+            vector = self.operator("RESHAPE", [vector, flat], [(source.dtype, (count,), None)])[0]
+        else:
+            vector = self.operator("SHAPE", [vector], [(DType.INT32, (source.rank,), None)], {"out_type": 2})[0]
+            self.sources[vector] = frozenset()
+        bounds = [self.constant(np.array([n], np.int32)) for n in (place, place + 1, 1)]
+        dtype = source.dtype if is_element else DType.INT32
+        number = self.operator("STRIDED_SLICE", [vector, *bounds], [(dtype, (1,), None)], {})[0]
+        return number if dtype is DType.INT32 else self.operator("CAST", [number], [(DType.INT32, (1,), None)], {})[0]
 
     def tag(self, tensor: int, quantization: Quantization) -> bool:
         """Says what a tensor of integers stands for; whether that is true, because nothing else was said before."""

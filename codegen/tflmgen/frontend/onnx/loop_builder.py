@@ -13,9 +13,10 @@ import numpy as np
 
 from tflmgen.frontend.onnx.element_graph import BOOL, I32
 from tflmgen.frontend.onnx.layer_graph import Graph
-from tflmgen.frontend.onnx.layout_graph import LayoutGraph, OnnxValue, constant, stored_shape
+from tflmgen.frontend.onnx.layout_graph import LayoutGraph, OnnxValue, Shape, constant, stored_shape
 from tflmgen.frontend.onnx.node import GraphLowering
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import OpenSize, has_open
 from tflmgen.ir import DType
 
 
@@ -156,7 +157,7 @@ class LoopBuilder:
         body.builder.inputs = [*inputs, *passed[body]]
         body.builder.outputs = [*outputs, *passed[body]]
         operands = [*operands, *(g.own(outside(key)).tensor for key in keys)]
-        results = [(self._dtype_of(g, t), g.tensors[t].shape, g.tensors[t].quantization) for t in operands]
+        results = [(self._dtype_of(g, t), g.shape_of(t), g.tensors[t].quantization) for t in operands]
         options = {"cond_subgraph_index": condition.index, "body_subgraph_index": body.index}
         return g.operator("WHILE", operands, results, options)
 
@@ -185,7 +186,7 @@ class LoopBuilder:
         """The subgraph that says whether another iteration runs."""
         graph = self.walker.new_graph(f"{self.name}_condition", self.graph)
         tensors = [body.tensors[tensor] for tensor in inputs]
-        operands = [graph.new_tensor(self._dtype_of(body, t.index), t.shape, t.name) for t in tensors]
+        operands = [graph.new_tensor(self._dtype_of(body, t.index), body.shape_of(t.index), t.name) for t in tensors]
         graph.builder.inputs = operands
         follows: OnnxValue | None = None
         if self.trips is not None:
@@ -222,9 +223,10 @@ def branch(
     results = [make(graph) for make, graph in zip(branches, graphs, strict=True)]
     if len(results[0]) != len(results[1]):
         raise NodeError("has branches with different numbers of results")
-    orders = []
+    orders, shapes = [], []
     for place, (a, b) in enumerate(zip(*results, strict=True)):
-        if (a.dtype, a.shape) != (b.dtype, b.shape):
+        shapes.append(_either_shape(a.shape, b.shape))
+        if a.dtype is not b.dtype or shapes[-1] is None:
             texts = [f"{v.dtype.label}[{','.join(map(str, v.shape))}]" for v in (a, b)]
             raise NodeError(f"has a result {place} that is {texts[0]} in one branch and {texts[1]} in the other")
         orders.append(a.order if not a.is_plain else b.order)
@@ -235,7 +237,16 @@ def branch(
     for graph in graphs:
         graph.builder.inputs = [graph.own(outside(key)).tensor for key in keys]
     operands = [g.laid(g.reshape(condition, ())), *(g.own(outside(key)).tensor for key in keys)]
-    outputs = [(v.dtype, stored_shape(v.shape, order), None) for v, order in zip(results[0], orders, strict=True)]
+    joined = [shape for shape in shapes if shape is not None]
+    kinds = zip(results[0], joined, orders, strict=True)
+    outputs = [(v.dtype, stored_shape(shape, order), None) for v, shape, order in kinds]
     options = {"then_subgraph_index": graphs[0].index, "else_subgraph_index": graphs[1].index}
     tensors = g.operator("IF", operands, outputs, options)
-    return [g.value(t, v.shape, order) for t, v, order in zip(tensors, results[0], orders, strict=True)]
+    return [g.value(t, shape, order) for t, shape, order in zip(tensors, joined, orders, strict=True)]
+
+
+def _either_shape(a: Shape, b: Shape) -> Shape | None:
+    """The shape of a result that two branches compute, with sizes that differ where the data decide one of them."""
+    if len(a) != len(b) or any(m != n and not has_open((m, n)) for m, n in zip(a, b, strict=True)):
+        return None
+    return tuple(m if m == n else OpenSize() for m, n in zip(a, b, strict=True))

@@ -48,12 +48,12 @@ def gather_elements(node: OnnxNode) -> OnnxValue:
 
 def tuples_in_range(g: Graph, indices: OnnxValue, data: Shape) -> OnnxValue:
     """Index tuples of the last dimension, counted from the start, as int32."""
-    limits = np.array(data[: indices.shape[-1]], np.int32)
-    if indices.constant is not None:
+    limits = g.cast(g.sizes_value(data[: indices.shape[-1]]), I32)
+    if indices.constant is not None and limits.constant is not None:
         array = indices.constant
-        return constant(np.where(array < 0, array + limits, array).astype(np.int32))
+        return constant(np.where(array < 0, array + limits.constant, array).astype(np.int32))
     wide = g.cast(indices, I32)
-    return g.where(g.less(wide, 0), g.add(wide, constant(limits)), wide)
+    return g.where(g.less(wide, 0), g.add(wide, limits), wide)
 
 
 @lowers("GatherND")
@@ -97,7 +97,7 @@ def _scattered(node: OnnxNode, value: OnnxValue, tuples: OnnxValue, updates: Onn
     reductions take one update after the other.
     """
     g, reduction = node.graph, node.attribute("reduction", "none")
-    if not updates.size:
+    if updates.is_empty:
         return value
     if reduction == "none":
         return _assigned(g, value, tuples, updates)
@@ -121,8 +121,7 @@ def _assigned(g: Graph, value: OnnxValue, tuples: OnnxValue, updates: OnnxValue)
     if updates.dtype in (BOOL, DType.UINT16):
         wide = _assigned(g, g.cast(value, I32), tuples, g.cast(updates, I32))
         return g.cast(wide, value.dtype)
-    check_constant(updates.shape)
-    ones = constant(np.ones(updates.shape, np.int32))
+    ones = g.broadcast_to(constant(np.int32(1)), updates.shape)
     if tuples.constant is not None:
         mask = np.zeros(value.shape, bool)
         mask[tuple(np.moveaxis(tuples.constant, -1, 0))] = True
@@ -164,10 +163,13 @@ def reverse_sequence(node: OnnxNode) -> OnnxValue:
 
 @lowers("Compress")
 def compress(node: OnnxNode) -> OnnxValue:
-    """Compress: slices where the condition holds. Raises NodeError if that is not known at build time."""
-    g, value = node.graph, node[0]
+    """Compress: slices where the condition holds, which may be shorter than the axis."""
+    g, value, condition = node.graph, node[0], node[1]
     axis = node.attribute("axis")
     if axis is None:
-        value, axis = g.reshape(value, [value.size]), 0
-    places = np.nonzero(node.known(1, "its condition"))[0]
-    return g.gather(value, constant(places.astype(np.int32)), normal_axis(axis, value.rank))
+        value, axis = g.flat(value), 0
+    if condition.constant is not None:
+        places = constant(np.nonzero(condition.constant)[0].astype(np.int32))
+    else:
+        places = g.set_places(condition)
+    return g.gather(value, places, normal_axis(axis, value.rank))

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.frontend.onnx.element_graph import broadcast_shape
+from tflmgen.frontend.onnx.element_graph import I64, broadcast_shape
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import OnnxValue, check_constant, constant
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.move_graph import transpose
 from tflmgen.frontend.onnx.node import OnnxNode, dtype_of, normal_axis
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import FAR, OpenSize, has_open, is_open, missing_size, split_sizes
 
 
 @lowers("Shape")
 def shape(node: OnnxNode) -> OnnxValue:
-    """Shape, or a part of it, as an int64 constant."""
+    """Shape, or a part of it: a constant where the data decide none of it."""
     rank = node[0].rank
     start, end = (int(node.attribute(n, d)) for n, d in (("start", 0), ("end", rank)))
-    return constant(np.array(node[0].shape[slice(*_clamped(start, end, rank))], np.int64))
+    return node.graph.sizes_value(node[0].shape[slice(*_clamped(start, end, rank))])
 
 
 def _clamped(start: int, end: int, rank: int) -> tuple[int, int]:
@@ -30,21 +33,24 @@ def _clamped(start: int, end: int, rank: int) -> tuple[int, int]:
 
 @lowers("Size")
 def size(node: OnnxNode) -> OnnxValue:
-    """Size: the number of elements, as an int64 constant."""
-    return constant(np.int64(node[0].size))
+    """Size: the number of elements, a constant where the data do not decide it."""
+    g, sizes = node.graph, node[0].shape
+    known, unknown = split_sizes(sizes)
+    if not unknown:
+        return constant(np.int64(node[0].size))
+    return reduce(g.mul, (g.size_value(size) for size in unknown), constant(math.prod(known), I64))
 
 
 @lowers("Reshape")
 def lower_reshape(node: OnnxNode) -> OnnxValue:
-    """Reshape, with 0 and -1 replaced by what they stand for. Raises NodeError if the shape is not known at build
-    time."""
+    """Reshape, with 0 and -1 replaced by what they stand for. Raises NodeError for a shape that inputs determine."""
     value = node[0]
-    sizes = [int(n) for n in node.known(1, "its shape").reshape(-1)]
+    sizes = node.sizes(1, "its shape")
     if not node.attribute("allowzero", 0):
         sizes = [value.shape[k] if n == 0 and k < value.rank else n for k, n in enumerate(sizes)]
     if -1 in sizes:
-        rest = math.prod(n for n in sizes if n != -1)
-        sizes = [(value.size // rest if rest else 0) if n == -1 else n for n in sizes]
+        rest = missing_size(value.shape, [n for n in sizes if n != -1])
+        sizes = [rest if n == -1 else n for n in sizes]
     return node.graph.reshape(value, sizes)
 
 
@@ -54,7 +60,7 @@ def flatten(node: OnnxNode) -> OnnxValue:
     value = node[0]
     axis = int(node.attribute("axis", 1))
     axis += value.rank if axis < 0 else 0
-    return node.graph.reshape(value, [math.prod(value.shape[:axis]), math.prod(value.shape[axis:])])
+    return node.graph.reshape(value, [missing_size(part, ()) for part in (value.shape[:axis], value.shape[axis:])])
 
 
 @lowers("Squeeze")
@@ -109,16 +115,18 @@ def split(node: OnnxNode) -> list[OnnxValue]:
 
 @lowers("Slice", evaluated=False)
 def slice_(node: OnnxNode) -> OnnxValue:
-    """Slice with steps, also backwards; starts may be computed at run time if the sizes are known."""
+    """Slice with steps, also backwards; of bounds that are computed at run time, the data decide the size."""
     value = node[0]
     if node.version < 10:
         starts, ends, axes, steps = node.attribute("starts"), node.attribute("ends"), node.attribute("axes"), None
     else:
-        if node[1].constant is None and not node.graph.sources_of(node[1]):
+        if node[1].constant is None and not node.graph.sources_of(node[1]) and _ends_after_constant(node):
             return _moving_slice(node)
-        starts, ends = node.integers(1, "its starts"), node.integers(2, "its ends")
+        starts, ends = (node.sizes(k, text, True) for k, text in ((1, "its starts"), (2, "its ends")))
         axes, steps = node.integers(3, "its axes"), node.integers(4, "its steps")
     axes = list(range(len(starts))) if axes is None else [normal_axis(axis, value.rank) for axis in axes]
+    if has_open([*starts, *ends]) or has_open([value.shape[axis] for axis in axes]):
+        return _open_slice(node.graph, value, list(zip(axes, starts, ends, steps or [1] * len(axes), strict=True)))
     begins, sizes, strides = [0] * value.rank, list(value.shape), [1] * value.rank
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(axes), strict=True):
         if step == 0:
@@ -141,6 +149,43 @@ def _span(start: int, end: int, step: int, count: int) -> tuple[int, int]:
     return max(first, 0), len(range(first, stop, step)) if count else 0
 
 
+def _open_slice(g: Graph, value: OnnxValue, entries: Sequence[tuple[int, int, int, int]]) -> OnnxValue:
+    """Parts of axes of which sizes or bounds are known at run time only. entries: axis, start, end, step."""
+    flipped = [axis for axis, start, end, step in entries if step == -1 and not has_open((start, end)) and start == -1]
+    starts, stops, steps, shape = [0] * value.rank, [0] * value.rank, [1] * value.rank, list(value.shape)
+    first, last = [True] * value.rank, [True] * value.rank
+    for axis, start, end, step in entries:
+        if axis in flipped and not is_open(end) and end <= -FAR:
+            continue
+        if not is_open(step) and step < 1:
+            raise NodeError("goes backwards over a size that the data decide")
+        starts[axis], stops[axis], steps[axis] = _near(start), _near(end), step
+        first[axis], last[axis] = start == 0, not is_open(end) and end >= FAR
+        if is_open(shape[axis]) or has_open((start, end)):
+            is_whole = first[axis] and step == 1 and (last[axis] or end == shape[axis])
+            last[axis] |= is_whole
+            shape[axis] = shape[axis] if is_whole else OpenSize()
+        else:
+            starts[axis], shape[axis] = _span(start, end, step, shape[axis])
+            stops[axis] = starts[axis] + shape[axis] * step
+            first[axis] = last[axis] = False
+    value = g.reverse(value, flipped) if flipped else value
+    if all(a and b and step == 1 for a, b, step in zip(first, last, steps, strict=True)):
+        return value
+    return g.bounded_slice(value, starts, stops, steps, shape, (first, last))
+
+
+def _near(place: int) -> int:
+    """A bound within int32: those beyond mean an end of any axis."""
+    return place if is_open(place) else min(max(place, -FAR), FAR)
+
+
+def _ends_after_constant(node: OnnxNode) -> bool:
+    """Whether a slice that begins at a place known at run time has a constant number of elements."""
+    roots = [node.graph.offset_of(node[k])[0] for k in (1, 2)]
+    return roots[0] == roots[1] and not node[0].is_open
+
+
 def _moving_slice(node: OnnxNode) -> OnnxValue:
     """A slice that begins at a place known at run time, and ends a constant number of elements later."""
     g, value = node.graph, node[0]
@@ -155,15 +200,15 @@ def _moving_slice(node: OnnxNode) -> OnnxValue:
 
 @lowers("Expand")
 def expand(node: OnnxNode) -> OnnxValue:
-    """Expand: the operand broadcast to the shape. Raises NodeError if that is not known at build time."""
-    sizes = tuple(int(n) for n in node.known(1, "its shape"))
+    """Expand: the operand broadcast to the shape. Raises NodeError for a shape that inputs determine."""
+    sizes = tuple(node.sizes(1, "its shape"))
     return node.graph.broadcast_to(node[0], broadcast_shape([node[0].shape, sizes]))
 
 
 @lowers("Tile")
 def lower_tile(node: OnnxNode) -> OnnxValue:
-    """Tile: repetitions along each axis. Raises NodeError if their numbers are not known at build time."""
-    return node.graph.tile(node[0], node.integers(1, "its repeats") or [])
+    """Tile: repetitions along each axis. Raises NodeError for numbers of them that inputs determine."""
+    return node.graph.tile(node[0], node.sizes(1, "its repeats"))
 
 
 @lowers("Pad")
@@ -183,8 +228,9 @@ def lower_pad(node: OnnxNode) -> OnnxValue:
 def padded(g: Graph, value: OnnxValue, pads: list[tuple[int, int]], mode: str, filler: OnnxValue) -> OnnxValue:
     """Padding in ONNX's modes; negative pads cut."""
     cut = [(min(a, 0), min(b, 0)) for a, b in pads]
-    sizes = [n + a + b for n, (a, b) in zip(value.shape, cut, strict=True)]
-    value = g.slices(value, [-a for a, _ in cut], sizes, [1] * value.rank)
+    if any(a or b for a, b in cut):
+        sizes = [n + a + b if a or b else n for n, (a, b) in zip(value.shape, cut, strict=True)]
+        value = g.slices(value, [-a for a, _ in cut], sizes, [1] * value.rank)
     pads = [(max(a, 0), max(b, 0)) for a, b in pads]
     if mode == "constant":
         known = filler.constant
@@ -279,9 +325,12 @@ def center_crop_pad(node: OnnxNode) -> OnnxValue:
 
 @lowers("ConstantOfShape")
 def constant_of_shape(node: OnnxNode) -> OnnxValue:
-    """ConstantOfShape, as a constant. Raises NodeError if the shape is not known at build time."""
-    sizes = [int(n) for n in node.known(0, "its shape")]
+    """ConstantOfShape, as a constant where the data do not decide the shape. Raises NodeError for one that inputs
+    determine."""
+    sizes = node.sizes(0, "its shape")
     filler = node.attribute("value")
     filler = np.zeros(1, "<f4") if filler is None else filler
+    if has_open(sizes):
+        return node.graph.broadcast_to(constant(filler.reshape(-1)[0]), sizes)
     check_constant(sizes, filler.itemsize)
     return constant(np.full(sizes, filler.reshape(-1)[0], filler.dtype))

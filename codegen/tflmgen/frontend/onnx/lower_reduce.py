@@ -129,21 +129,20 @@ def cumulative_product(node: OnnxNode) -> OnnxValue:
 
 @lowers("TopK")
 def top_k(node: OnnxNode) -> list[OnnxValue]:
-    """TopK along one axis: values and places, in order. Raises NodeError for Booleans or if k is not known at build
-    time."""
+    """TopK along one axis: values and places, in order; k may be computed. Raises NodeError for Booleans."""
     g, value = node.graph, node[0]
     axis = node.axis(value.rank, -1)
-    count = int(node.attribute("k") if node.version < 10 else node.known(1, "its k").reshape(-1)[0])
+    count = int(node.attribute("k")) if node.version < 10 else node.sizes(1, "its k", from_data=True)[0]
     smallest = not node.attribute("largest", 1)
     if smallest:
-        value = _mirrored(g, value)
+        value = mirrored(g, value)
     if value.dtype is BOOL:
         raise NodeError("sorts Booleans, which is unsupported")
     values, indices = g.greatest(value, axis, count)
-    return [_mirrored(g, values) if smallest else values, g.cast(indices, I64)]
+    return [mirrored(g, values) if smallest else values, g.cast(indices, I64)]
 
 
-def _mirrored(g: Graph, value: OnnxValue) -> OnnxValue:
+def mirrored(g: Graph, value: OnnxValue) -> OnnxValue:
     """Values in the opposite order: -x, or of integers -1 - x, which can't overflow."""
     if value.dtype is F32:
         return g.neg(value)

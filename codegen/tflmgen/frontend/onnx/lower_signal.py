@@ -1,4 +1,4 @@
-"""Fourier transforms as products with constant matrices, and images out of columns."""
+"""Fourier transforms, by SignalRfft or as products with constant matrices, and images out of columns."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ def _transform(g: Graph, value: OnnxValue, length: int, inverse: bool, onesided:
     taken = min(value.shape[-2], length)
     value = g.part(value, value.rank - 2, 0, taken)
     to_real = onesided and inverse
+    if is_fast(length) and not to_real:
+        return _by_real_transforms(g, value, length, inverse, onesided)
     bins = length // 2 + 1 if onesided and not inverse else length
     check_constant((bins, taken), 8)
     angle = 2 * np.pi * np.outer(np.arange(bins), np.arange(taken)) / length
+    if to_real and is_fast(length) and taken == length // 2 + 1:
+        pairs = g.reshape(value, [*value.shape[:-2], length + 2])
+        return g.unsqueeze(g.signal_transform("SignalIrfft", pairs, length), pairs.rank)
     if to_real:
         return _to_real(g, value, length, taken)
     sign, scale = (1.0, 1.0 / length) if inverse else (-1.0, 1.0)
@@ -33,6 +38,36 @@ def _transform(g: Graph, value: OnnxValue, length: int, inverse: bool, onesided:
         real = g.sub(real, g.matmul(constant(sine, F32), parts[1]))
         imaginary = g.add(imaginary, g.matmul(constant(cosine, F32), parts[1]))
     return g.concat([real, imaginary], value.rank - 1)
+
+
+def is_fast(length: int) -> bool:
+    """Whether SignalRfft transforms as many real numbers: an even product of 2, 3 and 5 from 4 on."""
+    rest = length
+    for factor in (2, 3, 5):
+        while rest % factor == 0 and rest > 1:
+            rest //= factor
+    return length % 2 == 0 and 4 <= length <= 1 << 16 and rest == 1
+
+
+def _by_real_transforms(g: Graph, value: OnnxValue, length: int, inverse: bool, onesided: bool) -> OnnxValue:
+    """_transform() by transforms of real numbers; a complex one is two of them, an inverse one that of conjugates."""
+    parts = [g.squeeze(g.part(value, value.rank - 1, k, 1), [value.rank - 1]) for k in range(value.shape[-1])]
+    bins, half = (length // 2 + 1 if onesided else length), length // 2 + 1
+    places, spectra = np.arange(bins), []
+    is_mirrored = places >= half
+    places = np.where(is_mirrored, length - places, places)
+    signs = np.stack([np.ones(bins), np.where(is_mirrored, -1.0, 1.0)], axis=1)
+    for part in parts:
+        pairs = g.reshape(g.signal_transform("SignalRfft", part, length), [*part.shape[:-1], half, 2])
+        if bins > half:
+            pairs = g.mul(g.gather(pairs, constant(places.astype(np.int32)), pairs.rank - 2), constant(signs, F32))
+        spectra.append(pairs)
+    result = spectra[0]
+    if len(spectra) == 2:
+        axis = result.rank - 1
+        turned = g.concat([g.neg(g.part(spectra[1], axis, 1, 1)), g.part(spectra[1], axis, 0, 1)], axis)
+        result = g.sub(result, turned) if inverse else g.add(result, turned)
+    return g.mul(result, constant(np.array([1.0, -1.0]) / length, F32)) if inverse else result
 
 
 def _to_real(g: Graph, value: OnnxValue, length: int, taken: int) -> OnnxValue:
@@ -48,8 +83,7 @@ def _to_real(g: Graph, value: OnnxValue, length: int, taken: int) -> OnnxValue:
 
 @lowers("DFT", evaluated=False)
 def fourier_transform(node: OnnxNode) -> OnnxValue:
-    """DFT along one axis, as a product with a constant matrix. Raises NodeError if axis or length is not known at build
-    time."""
+    """DFT along one axis. Raises NodeError if axis or length is not known at build time."""
     g, value = node.graph, node[0]
     axis_attribute = node.attribute("axis")
     if axis_attribute is None:
@@ -78,6 +112,7 @@ def short_time_transform(node: OnnxNode) -> OnnxValue:
     length = length or (window.size if window is not None else 0)
     if not length:
         raise NodeError("has neither a window nor a frame length")
+    signal = g.unsqueeze(signal, 2) if signal.rank == 2 else signal
     frames = 1 + (signal.shape[1] - length) // step
     places = np.arange(frames)[:, None] * step + np.arange(length)
     framed = g.gather(signal, constant(places.astype(np.int32)), 1)

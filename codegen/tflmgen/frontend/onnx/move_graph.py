@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.element_graph import BOOL, I32, I64, ElementGraph, common_order
+from tflmgen.frontend.onnx.element_graph import BOOL, I32, I64, ElementGraph, broadcast_shape, common_order
 from tflmgen.frontend.onnx.layout_graph import (
     Array,
     LayoutGraph,
@@ -19,6 +20,7 @@ from tflmgen.frontend.onnx.layout_graph import (
     stored_shape,
 )
 from tflmgen.frontend.onnx.node_error import NodeError
+from tflmgen.frontend.onnx.open_size import OpenSize, as_sizes, has_open, is_open, missing_size
 from tflmgen.ir import DType
 
 
@@ -94,12 +96,12 @@ class MoveGraph(ElementGraph):
 
     def reshape(self, value: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         """The elements in another shape; where only axes that lie together are joined or split, they stay in order."""
-        shape = tuple(int(size) for size in shape)
-        if math.prod(shape) != value.size:
+        shape = as_sizes(shape)
+        if not value.is_open and not has_open(shape) and math.prod(shape) != value.size:
             raise NodeError(f"reshapes {value.size} elements into {'x'.join(map(str, shape))}")
-        if value.constant is not None or value.is_plain:
+        if value.constant is not None or value.is_plain or value.is_open:
             return self.reshaped_plain(value, shape)
-        order = _kept_order(value, shape)
+        order = None if has_open(shape) else _kept_order(value, shape)
         if order is None:
             return self.reshaped_plain(value, shape)
         stored = stored_shape(shape, order)
@@ -118,7 +120,7 @@ class MoveGraph(ElementGraph):
 
     def concat(self, values: Sequence[OnnxValue], axis: int) -> OnnxValue:
         """The values one after the other along `axis`, without empty ones; constants are joined at build time."""
-        values = [value for value in values if value.shape[axis]] or list(values[:1])
+        values = [value for value in values if value.shape[axis] != 0] or list(values[:1])
         if len(values) == 1:
             return values[0]
         if all(value.constant is not None for value in values):
@@ -127,9 +129,15 @@ class MoveGraph(ElementGraph):
         order = common_order(values, values[0].rank)
         tensors = [self.laid(value, order) for value in values]
         first = values[0].shape
-        shape = (*first[:axis], sum(value.shape[axis] for value in values), *first[axis + 1 :])
+        parts = [value.shape[axis] for value in values]
+        joined_shape = list(broadcast_shape([(*v.shape[:axis], 1, *v.shape[axis + 1 :]) for v in values]))
+        joined_shape[axis] = OpenSize() if has_open(parts) else sum(parts)
+        shape = tuple(joined_shape)
         for value in values:
-            if (*value.shape[:axis], *value.shape[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
+            others = zip(
+                (*value.shape[:axis], *value.shape[axis + 1 :]), (*first[:axis], *first[axis + 1 :]), strict=True
+            )
+            if any(a != b and not has_open((a, b)) for a, b in others):
                 raise NodeError("concatenates values whose other dimensions differ")
         quantization = self.tensors[tensors[0]].quantization
         stored = stored_shape(shape, order)
@@ -145,6 +153,8 @@ class MoveGraph(ElementGraph):
             return moved_constant(value, lambda array: array[index].copy())
         if tuple(sizes) == value.shape and all(step == 1 for step in steps):
             return value
+        if value.is_open:
+            return self._open_slices(value, starts, sizes, steps)
         value = self.own(value)
         backward = [axis for axis, step in enumerate(steps) if step < 0 and sizes[axis] > 1]
         if backward:
@@ -157,6 +167,41 @@ class MoveGraph(ElementGraph):
         bounds = [self.constant(np.array(stored_shape(b, order), np.int32)) for b in (starts, stops, steps)]
         output = (value.dtype, stored_shape(shape, order), self.tensors[value.tensor].quantization)
         return self.value(self.operator("STRIDED_SLICE", [value.tensor, *bounds], [output], {})[0], shape, order)
+
+    def _open_slices(
+        self, value: OnnxValue, starts: Sequence[int], sizes: Sequence[int], steps: Sequence[int]
+    ) -> OnnxValue:
+        """slices() of a value with open sizes: what is whole stays whole, also as long as the data make it."""
+        value, shape = self.own(value), tuple(sizes)
+        whole = [size == old and step == 1 for size, old, step in zip(sizes, value.shape, steps, strict=True)]
+        if all(step == 1 for step in steps):
+            lengths = [-1 if w else n for n, w in zip(sizes, whole, strict=True)]
+            bounds = [self.sizes_tensor(stored_shape(b, value.order)) for b in (starts, lengths)]
+            output = (value.dtype, stored_shape(shape, value.order), self.tensors[value.tensor].quantization)
+            return self.value(self.operator("SLICE", [value.tensor, *bounds], [output])[0], shape, value.order)
+        stops = [0 if w else a + (n - 1) * s + 1 for a, n, s, w in zip(starts, sizes, steps, whole, strict=True)]
+        if any(step < 1 for step in steps):
+            raise NodeError("turns around a part whose size the data decide at run time")
+        return self.bounded_slice(value, starts, stops, steps, shape, (whole, whole))
+
+    def bounded_slice(
+        self,
+        value: OnnxValue,
+        starts: Sequence[int],
+        stops: Sequence[int],
+        steps: Sequence[int],
+        shape: Sequence[int],
+        masks: tuple[Sequence[bool], Sequence[bool]],
+    ) -> OnnxValue:
+        """STRIDED_SLICE of logical axes; `masks`: whether each begins at its first and ends at its last element."""
+        value = self.own(value)
+        order, sizes = value.order, tuple(shape)
+        bounds = [self.sizes_tensor(stored_shape(b, order)) for b in (starts, stops, steps)]
+        output = (value.dtype, stored_shape(sizes, order), self.tensors[value.tensor].quantization)
+        bits = [sum(1 << place for place, axis in enumerate(order) if mask[axis]) for mask in masks]
+        options = {"begin_mask": bits[0], "end_mask": bits[1]}
+        tensor = self.operator("STRIDED_SLICE", [value.tensor, *bounds], [output], options)[0]
+        return self.value(tensor, sizes, order)
 
     def part(self, value: OnnxValue, axis: int, start: int, size: int) -> OnnxValue:
         """Elements of one axis from `start` on."""
@@ -206,7 +251,7 @@ class MoveGraph(ElementGraph):
         if value.constant is not None:
             return moved_constant(value, lambda array: np.flip(array, tuple(axes)).copy())
         value = self.own(value)
-        shape = self.tensors[value.tensor].shape
+        shape = self.shape_of(value.tensor)
         for axis in axes:
             operands = [value.tensor, self.constant(np.array([value.order.index(axis)], np.int32))]
             output = (value.dtype, shape, self.tensors[value.tensor].quantization)
@@ -225,7 +270,7 @@ class MoveGraph(ElementGraph):
             self.laid(self.cast(indices, I32) if indices.constant is not None else indices),
         )
         place = order.index(axis)
-        stored = self.tensors[data].shape
+        stored = self.shape_of(data)
         result = (*stored[:place], *indices.shape, *stored[place + 1 :])
         options = {"axis": place, "batch_dims": 0}
         gathered = self.operator(
@@ -253,19 +298,36 @@ class MoveGraph(ElementGraph):
             if array.size and (array.min() < 0 or array.max() >= size):
                 raise NodeError(f"has an index outside of a dimension of {size}")
             return constant(array.astype(indices.dtype.numpy))
-        return self.where(self.less(indices, 0), self.add(indices, size), indices)
+        count = self.size_value(size, indices.dtype) if isinstance(size, OpenSize) else size
+        return self.where(self.less(indices, 0), self.add(indices, count), indices)
+
+    def size_value(self, size: OpenSize, dtype: DType = I64) -> OnnxValue:
+        """An open size as a scalar."""
+        return self.cast(self.reshape(self.value(self.size_tensor(size)), ()), dtype)
+
+    def sizes_value(self, sizes: Sequence[int]) -> OnnxValue:
+        """A vector of sizes, int64: a constant where all are known."""
+        if not has_open(sizes):
+            return constant(np.array(sizes, np.int64))
+        vector = self.cast(self.value(self.sizes_tensor(sizes)), I64)
+        return replace(vector, numbers=tuple(sizes))
+
+    def flat(self, value: OnnxValue) -> OnnxValue:
+        """The elements in one dimension."""
+        return self.reshape(value, [missing_size(value.shape, ())])
 
     def broadcast_to(self, value: OnnxValue, shape: Sequence[int]) -> OnnxValue:
         """The value repeated to a shape that it broadcasts to."""
-        shape = tuple(int(size) for size in shape)
+        shape = as_sizes(shape)
         if value.shape == shape:
             return value
         if value.constant is not None:
-            check_constant(shape, value.constant.itemsize)
-            return constant(np.broadcast_to(value.constant, shape).copy())
-        if value.size == math.prod(shape):
+            if not has_open(shape):
+                check_constant(shape, value.constant.itemsize)
+                return constant(np.broadcast_to(value.constant, shape).copy())
+        elif not value.is_open and not has_open(shape) and value.size == math.prod(shape):
             return self.reshape(value, shape)
-        operands = [self.laid(value), self.constant(np.array(shape, np.int32))]
+        operands = [self.laid(value), self.sizes_tensor(shape)]
         return self.value(self.operator("BROADCAST_TO", operands, [(value.dtype, shape, None)])[0])
 
     def tile(self, value: OnnxValue, repeats: Sequence[int]) -> OnnxValue:
@@ -274,11 +336,11 @@ class MoveGraph(ElementGraph):
             check_constant([n * k for n, k in zip(value.shape, repeats, strict=True)], value.constant.itemsize)
             return constant(np.tile(value.constant, repeats))
         value = self.own(value)
-        shape = tuple(size * int(times) for size, times in zip(value.shape, repeats, strict=True))
-        operands = [
-            value.tensor,
-            self.constant(np.array(stored_shape([int(r) for r in repeats], value.order), np.int32)),
-        ]
+        shape = tuple(
+            size if times == 1 else OpenSize() if has_open((size, times)) else size * int(times)
+            for size, times in zip(value.shape, repeats, strict=True)
+        )
+        operands = [value.tensor, self.sizes_tensor(stored_shape(as_sizes(repeats), value.order))]
         tiled = self.operator("TILE", operands, [(value.dtype, stored_shape(shape, value.order), None)])[0]
         return self.value(tiled, shape, value.order)
 
@@ -291,7 +353,10 @@ class MoveGraph(ElementGraph):
             return constant(np.pad(value.constant, pads, constant_values=filler).astype(value.dtype.numpy))
         order = value.order
         tensor = self.laid(value, order)
-        shape = tuple(a + size + b for size, (a, b) in zip(value.shape, pads, strict=True))
+        shape = tuple(
+            size if not (a or b) else OpenSize() if is_open(size) else a + size + b
+            for size, (a, b) in zip(value.shape, pads, strict=True)
+        )
         table = self.constant(np.array([pads[axis] for axis in order], np.int32).reshape(value.rank, 2))
         output = (value.dtype, stored_shape(shape, order), self.tensors[tensor].quantization)
         if not isinstance(filler, OnnxValue) and filler == 0 and output[2] is None and value.dtype is not BOOL:
@@ -303,7 +368,7 @@ class MoveGraph(ElementGraph):
 
     def scatter_nd(self, indices: OnnxValue, updates: OnnxValue, shape: Shape) -> OnnxValue:
         """A value of zeros into which updates are added at tuples of indices, which must be in range."""
-        operands = [self.laid(self.cast(indices, I32)), self.laid(updates), self.constant(np.array(shape, np.int32))]
+        operands = [self.laid(self.cast(indices, I32)), self.laid(updates), self.sizes_tensor(shape)]
         return self.value(self.operator("SCATTER_ND", operands, [(updates.dtype, shape, None)])[0])
 
     def with_row(self, rows: int, row: int, place: OnnxValue) -> int:

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import Array, OnnxValue
 from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
+from tflmgen.frontend.onnx.open_size import OpenSize
 from tflmgen.frontend.tflite.builder import ModelBuilder
 from tflmgen.ir import DType
 
@@ -113,6 +114,19 @@ class OnnxNode:
         """The numbers of an optional constant operand."""
         return None if not self.has(index) else [int(i) for i in self.known(index, content).reshape(-1)]
 
+    def sizes(self, index: int, content: str, from_data: bool = False) -> list[int]:
+        """The numbers of an operand, of which some may be known at run time only.
+
+        Raises NodeError, which names inputs that determine them, unless they may come `from_data`.
+        """
+        value = self[index]
+        if value.numbers is not None:
+            return list(value.numbers)
+        may_be_open = from_data or not self.graph.sources_of(value)
+        if value.constant is not None or not may_be_open or value.is_open or value.rank > 1:
+            return [int(n) for n in self.contents(value, content).reshape(-1)]
+        return list(open_numbers(value))
+
     def attribute(self, name: str, default: Any = None) -> Any:
         """The value of an attribute: int, float, str, a list of them, an array, or a GraphProto. Raises NodeError for a
         tensor that is damaged."""
@@ -141,6 +155,15 @@ def normal_axis(axis: int, rank: int) -> int:
     if not -rank <= axis < max(rank, 1):
         raise NodeError(f"has axis {axis}, but its operand has {rank} dimensions")
     return axis % rank if rank else 0
+
+
+def open_numbers(value: OnnxValue) -> tuple[int, ...]:
+    """The elements of a vector or scalar of integers that is computed at run time, as sizes."""
+    assert value.graph is not None
+    sizes = [OpenSize() for _ in range(value.size)]
+    for place, size in enumerate(sizes):
+        size.place = value.graph, value.tensor, place, True
+    return tuple(sizes)
 
 
 def _python(entry: onnx.AttributeProto) -> Any:

@@ -18,6 +18,7 @@ from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
 from tflmgen.frontend.onnx.constant_nodes import OWN_DOMAINS, SEQUENCES, evaluated, is_foldable
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import NUMPY_DTYPES, OnnxValue, constant
+from tflmgen.frontend.onnx.moved_sizes import moved_sizes, with_numbers
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, OnnxNode
 from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
 from tflmgen.frontend.onnx.torch_export import source_line
@@ -125,11 +126,15 @@ class Walker:
             return self._results(proto, graph, scope, versions)
         except MemoryError as error:
             raise NodeError("makes constants that are too large for this computer's memory") from error
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            if not any(value is not None and value.is_open for value in self._operands(proto, scope)):
+                raise
+            raise NodeError("has an operand whose size the data decide, which its lowering does not take") from error
 
     def _results(
         self, proto: onnx.NodeProto, graph: Graph, scope: Scope, versions: Mapping[str, int]
     ) -> Sequence[OnnxValue | None]:
-        inputs = [self._operand(name, scope) for name in proto.input]
+        inputs = self._operands(proto, scope)
         domain = "" if proto.domain in OWN_DOMAINS else proto.domain
         version = versions.get(domain, versions.get("ai.onnx", 0) if not domain else 1)
         node = OnnxNode(proto, graph, inputs, version, self, scope)
@@ -139,11 +144,21 @@ class Walker:
             folded = evaluated(node, domain)
             if folded is not None:
                 return folded
+        moved = moved_sizes(node, domain)
+        if moved and all(value.numbers is None for value in moved):
+            return moved
+        lowered = self._lowered(node, domain, proto)
+        return lowered if moved is None else with_numbers(lowered, moved)
+
+    def _lowered(self, node: OnnxNode, domain: str, proto: onnx.NodeProto) -> Sequence[OnnxValue | None]:
         lowering = LOWERINGS.get(f"{domain}.{proto.op_type}" if domain else proto.op_type)
         if lowering is not None:
             lowered = lowering(node)
             return [lowered] if isinstance(lowered, OnnxValue) else lowered
         return self._expanded(node, domain)
+
+    def _operands(self, proto: onnx.NodeProto, scope: Scope) -> list[OnnxValue | None]:
+        return [self._operand(name, scope) for name in proto.input]
 
     def _operand(self, name: str, scope: Scope) -> OnnxValue | None:
         if not name:

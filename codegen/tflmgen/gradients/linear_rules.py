@@ -21,7 +21,7 @@ IMAGE_AXES = (1, 2)
 
 
 def _of_unit_vectors(context: RuleContext, units: Array, operand: Array, shape: Sequence[int]) -> Array:
-    """What the reference of the operator makes of an input, with another second operand."""
+    """Result of the operator by its reference, on an input and another second operand."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
     x, y = graph.tensor("x", DType.FLOAT32, units.shape), graph.tensor("y", DType.FLOAT32, tuple(shape))

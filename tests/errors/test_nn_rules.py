@@ -116,7 +116,7 @@ def test_sums_that_may_leave_32_bits_are_refused() -> None:
         ("CONV_2D", CONV_OPTIONS | {"padding": 2}, "padding is 2, but only 0 .SAME. and 1 .VALID. exist"),
         ("CONV_2D", CONV_OPTIONS | {"stride_w": 0}, "stride_w is 0, but must be at least 1"),
         ("CONV_2D", CONV_OPTIONS | {"dilation_h_factor": -1}, "dilation_h_factor is -1"),
-        ("CONV_2D", CONV_OPTIONS | {"fused_activation_function": 4}, "fused activation TANH is not supported"),
+        ("CONV_2D", CONV_OPTIONS | {"fused_activation_function": 4}, "fused activation tanh is not supported"),
         ("DEPTHWISE_CONV_2D", CONV_OPTIONS | {"stride_h": -2}, "stride_h is -2"),
         ("AVERAGE_POOL_2D", CONV_OPTIONS | {"filter_height": 0, "filter_width": 1}, "filter_height is 0"),
         ("FULLY_CONNECTED", {"weights_format": 1}, "the weights are shuffled"),

@@ -42,7 +42,7 @@ class Activation(Enum):
 
 def parse_activation(code: int) -> Activation:
     """The fused activation with the schema's number `code`. Raises ValueError if kernels do not support it."""
-    names = {4: "TANH", 5: "SIGN_BIT"}
+    names = {4: "tanh", 5: "sign bit"}
     try:
         return Activation(code)
     except ValueError:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.frontend.tflite import Model, ModelBuilder, parse_model, write_model
+from tflmgen.gradients.adapters import ADAPTERS
 from tflmgen.gradients.training_model import TrainingModel, TrainingOptions, derive_training_model
 from tflmgen.gradients.update_step import StepOptions
+from tflmgen.gradients.weight_choice import WeightChoice
 from tflmgen.ir import DType
 from tflmgen.options import Loss, OptimizerName
 from tflmgen.reference import Interpreter
@@ -62,8 +64,10 @@ class TrainedReference:
 
 def trained_reference(model: Model, loss: Loss | None, **options: Any) -> TrainedReference:
     """The model trained by plain gradients of rate 1: a weight's change is its gradient."""
+    adapter = options.pop("adapter", None)
+    choice = WeightChoice(trainable=ADAPTERS if adapter else ())
     step = StepOptions(options.pop("optimizer", OptimizerName.SGD), options.pop("rate", 1.0), **options)
-    return TrainedReference(derive_training_model(model, TrainingOptions(loss, step)))
+    return TrainedReference(derive_training_model(model, TrainingOptions(loss, step, choice, adapter=adapter)))
 
 
 def gradients(reference: TrainedReference, inputs: Sequence[Array]) -> dict[str, Array]:

@@ -158,6 +158,24 @@ def test_zeros_that_the_converter_gave_a_trained_layer_train_if_named() -> None:
     assert derived(convolutions(0, 1)) == ["w_0", "bias_0", "w_1", "bias_1"]
 
 
+@pytest.mark.parametrize("model", [dense_model(1), convolutions(0.1, 0.2)], ids=["dense", "convolutions"])
+def test_adapters_train_beside_what_stays(model: Model) -> None:
+    """At first the model is what it was; the gradients by adapters are those of their sums of products."""
+    graph = model.subgraphs[0]
+    shapes = [graph.tensors[place].shape for place in (*graph.inputs, *graph.outputs)]
+    plain, adapted = trained_reference(model, Loss.MSE), trained_reference(model, Loss.MSE, adapter=2)
+    inputs = [np.random.default_rng(2).standard_normal(shape) for shape in shapes]
+    assert adapted.run("evaluate", inputs) == plain.run("evaluate", inputs)
+    assert all(name.endswith(("/lora_a", "/lora_b")) for name in adapted.names)
+    assert len(adapted.names) == 4
+    check_gradients(adapted, inputs)
+    slow = trained_reference(model, Loss.MSE, adapter=2, rate=0.01)
+    before = slow.weights
+    losses = [slow.run("train", inputs) for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    assert all((slow.weights[name] != before[name]).any() for name in slow.names)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
@@ -174,7 +192,13 @@ def test_bad_choices_are_refused(options: dict[str, Any], text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"loss": Loss.MSE, "loss_output": "y"}, {"loss": Loss.MSE, "learning_rate": "x"}]
+    "options",
+    [
+        {},
+        {"loss": Loss.MSE, "loss_output": "y"},
+        {"loss": Loss.MSE, "learning_rate": "x"},
+        {"loss": Loss.MSE, "adapter": "lora:0"},
+    ],
 )
 def test_bad_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError):

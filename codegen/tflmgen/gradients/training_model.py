@@ -10,6 +10,7 @@ import numpy as np
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.model_graph import without_captured
 from tflmgen.frontend.tflite import FileSignature, Model
+from tflmgen.gradients.adapters import add_adapters
 from tflmgen.gradients.branch_gradients import branch_gradients
 from tflmgen.gradients.flow_graph import FlowGraph, graphs_of, model_of, without_dead_nodes
 from tflmgen.gradients.graph_arithmetic import Arithmetic
@@ -45,6 +46,7 @@ class TrainingOptions:
     max_iterations  bound of loops whose condition gives none
     portable        without the operator that refuses bad labels and losses, which other runtimes lack
     check_gradients with the same operator for gradients that are not finite
+    adapter         rank of adapters beside the matrices of layers; None: none
     """
 
     loss: Loss | None
@@ -56,6 +58,7 @@ class TrainingOptions:
     max_iterations: int | None = None
     portable: bool = False
     check_gradients: bool = False
+    adapter: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
     base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
     base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
+    if options.adapter is not None:
+        add_adapters(base, options.adapter, model.name)
     sites = find_weights(base)
     choose(sites.weights, options.weights, model.name)
     trained = lift_weights(base, sites)

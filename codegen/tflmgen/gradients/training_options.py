@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tflmgen.errors import UsageError
+from tflmgen.gradients.adapters import ADAPTERS
 from tflmgen.gradients.optimizers import OPTIMIZERS
 from tflmgen.gradients.training_model import TrainingOptions
 from tflmgen.gradients.update_step import StepOptions
@@ -34,7 +35,9 @@ def parse_training_options(options: TrainOptions) -> TrainingOptions:
         options.global_clip_norm,
         options.accumulate,
     )
-    weights = WeightChoice(tuple(options.trainable or ()), tuple(options.freeze or ()), options.last, options.biases)
+    adapter = _adapter_rank(options.adapter)
+    trainable = (*(options.trainable or ()), *(ADAPTERS if adapter else ()))
+    weights = WeightChoice(trainable, tuple(options.freeze or ()), options.last, options.biases)
     return TrainingOptions(
         options.loss,
         step,
@@ -45,7 +48,18 @@ def parse_training_options(options: TrainOptions) -> TrainingOptions:
         options.max_iterations,
         options.portable,
         options.check_gradients,
+        adapter,
     )
+
+
+def _adapter_rank(text: str | None) -> int | None:
+    """Rank of the adapters; None without any."""
+    if text is None:
+        return None
+    kind, _, rank = text.partition(":")
+    if kind != "lora" or not rank.isdecimal() or int(rank) < 1:
+        raise UsageError(f"--adapter {text}: requires lora:RANK, such as lora:4")
+    return int(rank)
 
 
 def _rate(text: str | None, optimizer: OptimizerName) -> float | None:

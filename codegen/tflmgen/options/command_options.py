@@ -181,6 +181,9 @@ class TrainOptions:
     freeze: list[str] | None = option(None, "Do not train weights of these names. Repeatable.", "PATTERN")
     last: int | None = option(None, "Train only the last N layers.", "N", min=1)
     biases: bool = option(False, "Train only biases.")
+    adapter: str | None = option(
+        None, "Train only matrices of this rank beside those of layers, which stay as they are.", "lora:RANK"
+    )
     max_iterations: int | None = option(
         None, "Iterations of loops whose condition does not bound them; training ends them there.", "N", min=1
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ _EPSILON = 1e-12
 class LossTensors:
     """Tensors of a loss: what it is computed from, and what it gives, in a graph.
 
-    target   an input: int32[batch] for sparse labels, else of the output's shape
+    target   an input: int32[batch] for sparse labels, float32[batch] for pairs, else of the output's shape
     correct  how many of the batch are classified right, int32[]; None where it classifies nothing
     valid    whether all labels exist, bool[]; None where every target is one
     """
@@ -31,9 +31,12 @@ class LossTensors:
     valid: int | None
 
 
-def add_loss(graph: FlowGraph, output: int, loss: Loss, name: str) -> LossTensors:
-    """Adds the operators of a loss of an output, and the target as an input of this name."""
-    a = Arithmetic(graph)
+def add_loss(graph: FlowGraph, outputs: Sequence[int], loss: Loss, name: str) -> LossTensors:
+    """Adds the operators of a loss of an output, or of two, and the target as an input of this name."""
+    a, output = Arithmetic(graph), outputs[0]
+    if loss is Loss.CONTRASTIVE:
+        target = graph.input(name, a.shape(_rows(a, output))[:1])
+        return LossTensors(target, _contrastive(a, output, outputs[1], target), None, None)
     if loss is Loss.SPARSE_CATEGORICAL_CROSSENTROPY:
         shape = graph.shape(output)[:-1] or (1,)
         target = graph.input(name, (int(np.prod(shape)),), DType.INT32)
@@ -150,6 +153,14 @@ def _cosine(a: Arithmetic, output: int, target: int) -> int:
 
     rows, wanted = unit(_rows(a, output)), unit(_rows(a, target))
     return a.scale(a.total(a.multiply(rows, wanted)), -1 / a.shape(rows)[0])
+
+
+def _contrastive(a: Arithmetic, left: int, right: int, target: int) -> int:
+    """The mean of y d^2 + (1 - y) max(1 - d, 0)^2, d the distance of rows of both outputs (Hadsell et al. 2006)."""
+    squares = a.sum(a.square(a.subtract(_rows(a, left), _rows(a, right))), [-1])
+    distance = a.square_root(a.maximum(squares, a.number(_EPSILON)))
+    near = a.square(a.apply("RELU", a.subtract(a.number(1), distance)))
+    return _mean(a, a.add(near, a.multiply(target, a.subtract(squares, near))))
 
 
 _LOSSES: Mapping[Loss, Callable[[Arithmetic, int, int], int]] = {

@@ -82,11 +82,11 @@ class TrainingModel:
 
 @dataclass(frozen=True, slots=True)
 class _Ports:
-    """Names of inputs and outputs of the source, and which output the loss is of."""
+    """Names of inputs and outputs of the source, and which output the loss is of: of pairs, which two."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    place: int
+    places: tuple[int, ...]
 
 
 def derive_training_model(model: Model, options: TrainingOptions) -> TrainingModel:
@@ -105,7 +105,7 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     plain = len(signature.inputs)
     loss_graph = FlowGraph("loss", list(base.tensors), list(base.nodes), list(base.inputs), [], base.index)
     target = _unused("y", ports.inputs)
-    loss = _with_loss(loss_graph, base.outputs[ports.place], plain, options, target, model)
+    loss = _with_loss(loss_graph, [base.outputs[place] for place in ports.places], plain, options, target, model)
     update = UpdateStep(options.step, variables)
     first = initialiser([*variables, *update.variables])
     infer = _of_variables("infer", base, base.outputs, plain, variables, first)
@@ -142,17 +142,29 @@ def _signature(model: Model, key: str | None) -> FileSignature:
 def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> _Ports:
     inputs, outputs = (tuple(name for name, _ in ports) for ports in (signature.inputs, signature.outputs))
     wanted = options.loss_output if options.loss is None else options.output
-    if wanted is not None and wanted not in outputs:
-        raise _refused(model, f"there is no output '{wanted}'", f"Outputs: {', '.join(outputs)}")
-    if wanted is None and len(outputs) > 1:
-        raise _refused(model, "the loss is of one output", f"Choose one: --target-output, of {', '.join(outputs)}")
-    place = 0 if wanted is None else outputs.index(wanted)
-    tensor = model.subgraphs[signature.subgraph].tensors[signature.outputs[place][1]]
-    if tensor.dtype is not DType.FLOAT32:
-        raise _refused(model, f"a loss requires a float32 output; '{outputs[place]}' is {tensor.type_name}", "")
-    if options.loss is None and int(np.prod(tensor.shape)) != 1:
-        raise _refused(model, f"a loss has one element; '{outputs[place]}' has shape {list(tensor.shape)}", "")
-    return _Ports(inputs, outputs, place)
+    count = 2 if options.loss is Loss.CONTRASTIVE else 1
+    names = outputs if wanted is None else tuple(wanted.split(",")) if count == 2 else (wanted,)
+    for name in names:
+        if name not in outputs:
+            raise _refused(model, f"there is no output '{name}'", f"Outputs: {', '.join(outputs)}")
+    if len(names) != count:
+        number = "one output" if count == 1 else "two outputs"
+        raise _refused(model, f"the loss is of {number}", f"Choose: --target-output, of {', '.join(outputs)}")
+    places = tuple(map(outputs.index, names))
+    tensors = [model.subgraphs[signature.subgraph].tensors[signature.outputs[place][1]] for place in places]
+    for name, tensor in zip(names, tensors, strict=True):
+        if tensor.dtype is not DType.FLOAT32:
+            raise _refused(model, f"a loss requires a float32 output; '{name}' is {tensor.type_name}", "")
+        if options.loss is None and int(np.prod(tensor.shape)) != 1:
+            raise _refused(model, f"a loss has one element; '{name}' has shape {list(tensor.shape)}", "")
+    if tensors[0].shape != tensors[-1].shape:
+        raise _refused(
+            model,
+            f"a loss of two outputs requires one shape; they have {list(tensors[0].shape)} and "
+            f"{list(tensors[-1].shape)}",
+            "",
+        )
+    return _Ports(inputs, outputs, places)
 
 
 def _refused(model: Model, rule: str, advice: str) -> ModelError:
@@ -166,16 +178,16 @@ def _unused(name: str, names: Sequence[str]) -> str:
 
 
 def _with_loss(
-    graph: FlowGraph, output: int, plain: int, options: TrainingOptions, target: str, model: Model
+    graph: FlowGraph, outputs: Sequence[int], plain: int, options: TrainingOptions, target: str, model: Model
 ) -> LossTensors:
     """Adds the loss and the target, an input behind the model's own."""
     if options.loss is None:
-        return LossTensors(None, Arithmetic(graph).reshape(output, ()), None, None)
+        return LossTensors(None, Arithmetic(graph).reshape(outputs[0], ()), None, None)
     weights = graph.inputs[plain:]
     graph.inputs = graph.inputs[:plain]
-    if not graph.shape(output):
+    if not graph.shape(outputs[0]):
         raise _refused(model, "this loss requires an output of at least one dimension", "Choose another output")
-    loss = add_loss(graph, output, options.loss, target)
+    loss = add_loss(graph, outputs, options.loss, target)
     graph.inputs += weights
     return loss
 

@@ -145,6 +145,7 @@ class Loss(str, Enum):
     MAE = "mae"
     HUBER = "huber"
     COSINE = "cosine"
+    CONTRASTIVE = "contrastive"
 
 
 class OptimizerName(str, Enum):
@@ -165,7 +166,7 @@ class TrainOptions:
     loss: Loss | None = option(None, "Loss of the model's output. Crossentropy is of logits, or of a softmax's output.")
     loss_output: str | None = option(None, "Output that is the loss, of a model that computes its own.", "NAME")
     target_output: str | None = option(
-        None, "Output that --loss is of.", "NAME", shown_default="the model's only output"
+        None, "Output that --loss is of; contrastive: both, as A,B.", "NAME", shown_default="the model's own"
     )
     optimizer: OptimizerName = option(OptimizerName.SGD, "How weights follow from gradients, as Keras defines it.")
     learning_rate: str | None = option(

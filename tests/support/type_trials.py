@@ -9,6 +9,7 @@ case had, for inputs that both can hold.
 
 from __future__ import annotations
 
+import faulthandler
 import importlib
 import json
 import multiprocessing
@@ -186,6 +187,7 @@ class LiteRt:
 
 def _serve(pipe: Connection) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    faulthandler.disable()  # a kernel that crashes is a result here
     while True:
         pipe.send(_is_taken(pipe.recv()))
 

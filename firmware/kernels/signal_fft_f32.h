@@ -2,8 +2,9 @@
 /* Fast Fourier transforms of real numbers in float32, of even lengths whose factors are 2, 3 and 5.
  *
  * A frame of 2n real numbers is transformed as n complex ones, in place in its output, by decimation in time: stages of
- * radix 4, one of radix 2 where n asks for it, then of 3 and 5, as signal_fft.h does in fixed point. The complex numbers
- * that a stage turns by one power of a root are turned one after the other, so that each root is loaded once a stage.
+ * radix 4, one of radix 2 where n asks for it, then of 3 and 5, as signal_fft.h does in fixed point. The complex
+ * numbers that a stage turns by one power of a root are turned one after the other, so that each root is loaded once a
+ * stage.
  *
  * order    of a transform: first input of each butterfly of the first stage, whose inputs are n / radix apart;
  *          of its inverse: the place of each complex number

@@ -44,20 +44,20 @@ struct tflmgen_stablehlo_scatter {
 };
 
 /* The element of the output that an element of the updates goes to; -1 where the output has no such place. */
-#define TFLMGEN_DEFINE_SCATTER_PLACE(suffix, index_type)                                               \
-    TFLMGEN_HELPER int32_t tflmgen_scatter_place_##suffix(const index_type *vector, const int32_t *at, \
-                                                          const struct tflmgen_stablehlo_scatter *p)   \
-    {                                                                                                  \
-        int32_t place = 0;                                                                             \
-        for (int32_t d = 0; d < p->dimensions; d++) {                                                  \
-            const int32_t inner = p->window_axis[d] < 0 ? 0 : at[p->window_axis[d]];                   \
-            const index_type start = p->component[d] < 0 ? 0 : vector[p->component[d]];                \
-            if (start < -inner || start >= p->dimension[d] - inner) {                                  \
-                return -1;                                                                             \
-            }                                                                                          \
-            place += ((int32_t)start + inner) * p->stride[d];                                          \
-        }                                                                                              \
-        return place;                                                                                  \
+#define TFLMGEN_DEFINE_SCATTER_PLACE(suffix, index_type)                                                   \
+    TFLMGEN_HELPER int32_t tflmgen_scatter_place_##suffix(const index_type *vector, const tflmgen_s32 *at, \
+                                                          const struct tflmgen_stablehlo_scatter *p)       \
+    {                                                                                                      \
+        int32_t place = 0;                                                                                 \
+        for (int32_t d = 0; d < p->dimensions; d++) {                                                      \
+            const int32_t inner = p->window_axis[d] < 0 ? 0 : at[p->window_axis[d]];                       \
+            const index_type start = p->component[d] < 0 ? 0 : vector[p->component[d]];                    \
+            if (start < -inner || start >= p->dimension[d] - inner) {                                      \
+                return -1;                                                                                 \
+            }                                                                                              \
+            place += ((int32_t)start + inner) * p->stride[d];                                              \
+        }                                                                                                  \
+        return place;                                                                                      \
     }
 
 TFLMGEN_DEFINE_SCATTER_PLACE(s32, tflmgen_s32)
@@ -68,7 +68,7 @@ TFLMGEN_DEFINE_SCATTER_PLACE(s64, tflmgen_s64)
         const type *input, const index_type *indices, const type *updates, type *output,       \
         const struct tflmgen_stablehlo_scatter *p)                                             \
     {                                                                                          \
-        int32_t at[TFLMGEN_MAX_RANK] = {0};                                                    \
+        tflmgen_s32 at[TFLMGEN_MAX_RANK] = {0};                                                \
         tflmgen_move(output, input, p->bytes);                                                 \
         for (int32_t i = 0; i < p->updates; i++) {                                             \
             const int32_t place = tflmgen_scatter_place_##index_suffix(indices, at, p);        \
@@ -84,8 +84,8 @@ TFLMGEN_DEFINE_SCATTER_PLACE(s64, tflmgen_s64)
         }                                                                                      \
     }
 
-/* Of two that are not ordered the second comes out. */
-#define TFLMGEN_DEFINE_WINDOW_JOINS(suffix, type, sum, product)                                                     \
+/* Of two that are not ordered the second comes out. Floats have no `all` and no `any`. */
+#define TFLMGEN_DEFINE_WINDOW_JOINS(suffix, type, sum, product, all, any)                                           \
     TFLMGEN_HELPER type tflmgen_join_##suffix(int32_t function, type a, type b)                                     \
     {                                                                                                               \
         switch (function) {                                                                                         \
@@ -98,9 +98,9 @@ TFLMGEN_DEFINE_SCATTER_PLACE(s64, tflmgen_s64)
         case TFLMGEN_JOIN_GREATEST:                                                                                 \
             return a >= b ? a : b;                                                                                  \
         case TFLMGEN_JOIN_ALL:                                                                                      \
-            return (type)(a && b);                                                                                  \
+            return (type)(all);                                                                                     \
         case TFLMGEN_JOIN_ANY:                                                                                      \
-            return (type)(a || b);                                                                                  \
+            return (type)(any);                                                                                     \
         default:                                                                                                    \
             return a;                                                                                               \
         }                                                                                                           \
@@ -128,15 +128,15 @@ TFLMGEN_DEFINE_SCATTER_PLACE(s64, tflmgen_s64)
     TFLMGEN_DEFINE_STABLEHLO_SCATTER(suffix, type, s32, tflmgen_s32)                                                \
     TFLMGEN_DEFINE_STABLEHLO_SCATTER(suffix, type, s64, tflmgen_s64)
 
-TFLMGEN_DEFINE_WINDOW_JOINS(f32, tflmgen_f32, a + b, a *b)
-TFLMGEN_DEFINE_WINDOW_JOINS(s8, int8_t, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(u8, uint8_t, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(s16, tflmgen_s16, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(u16, tflmgen_u16, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(s32, tflmgen_s32, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(u32, tflmgen_u32, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(s64, tflmgen_s64, (uint64_t)a + (uint64_t)b, (uint64_t)a *(uint64_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(u64, tflmgen_u64, (uint64_t)a + (uint64_t)b, (uint64_t)a *(uint64_t)b)
-TFLMGEN_DEFINE_WINDOW_JOINS(b8, tflmgen_bool, a || b, a &&b)
+TFLMGEN_DEFINE_WINDOW_JOINS(f32, tflmgen_f32, a + b, a *b, a, a)
+TFLMGEN_DEFINE_WINDOW_JOINS(s8, int8_t, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(u8, uint8_t, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(s16, tflmgen_s16, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(u16, tflmgen_u16, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(s32, tflmgen_s32, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(u32, tflmgen_u32, (uint32_t)a + (uint32_t)b, (uint32_t)a *(uint32_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(s64, tflmgen_s64, (uint64_t)a + (uint64_t)b, (uint64_t)a *(uint64_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(u64, tflmgen_u64, (uint64_t)a + (uint64_t)b, (uint64_t)a *(uint64_t)b, a &&b, a || b)
+TFLMGEN_DEFINE_WINDOW_JOINS(b8, tflmgen_bool, a || b, a &&b, a &&b, a || b)
 
 #endif

@@ -51,7 +51,7 @@ def test_the_worst_element_is_reported() -> None:
 
 def test_the_worst_is_one_that_is_wrong() -> None:
     """Within a relative tolerance the farthest element may be right, and a nearer one wrong."""
-    verdict = difference(_floats(1000.0, 1.0), _floats(1050.0, 2.0), Tolerance(0.0, 0.1))
+    verdict = difference(_floats(1000.0, 1.0), _floats(1050.0, 10.0), Tolerance(0.0, 0.1))
     assert verdict is not None
     assert (verdict.count, verdict.index) == (1, (1,))
 
@@ -74,3 +74,13 @@ def test_scalars_and_empty_arrays() -> None:
     assert difference(empty, empty, NONE) is None
     assert largest_distance(empty, empty) == 0.0
     assert largest_distance(_floats(NAN, 1.0), _floats(NAN, 3.0)) == 2.0
+
+
+def test_what_cancels_rounds_in_units_of_the_largest() -> None:
+    """A sixteenth of the relative tolerance of the largest; fillings are no results, and integers have none."""
+    tolerance, lowest = Tolerance(0.0, 1e-3), -3e38
+    assert difference(_floats(1600.0, 1.0), _floats(1600.0, 1.09), tolerance) is None
+    assert difference(_floats(1600.0, 1.0), _floats(1600.0, 1.11), tolerance) is not None
+    assert difference(_floats(lowest, 1.0), _floats(lowest, 1.09), tolerance) is not None
+    assert difference(np.array([1600, 1]), np.array([1600, 2]), tolerance) is not None
+    assert difference(_floats(1600.0, 1.0), _floats(1600.0, 1.001), Tolerance(0.0, 0.0)) is not None

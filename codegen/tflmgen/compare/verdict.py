@@ -15,10 +15,18 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Tolerance of floats: |actual - expected| <= absolute + relative * |expected|."""
+    """Tolerance of floats: |actual - expected| <= absolute + relative * max(|expected|, largest |expected| * SHARE)."""
 
     absolute: float = 1e-5
     relative: float = 1e-5
+
+
+SHARE = 1 / 16
+"""Share of an output's largest magnitude that counts for its other elements: sums that cancel, as those of a Fourier
+transform, round in units of their terms."""
+
+FILLING = 1e30
+"""Least magnitude of elements that are no results, such as the least float as padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +65,7 @@ def wrong_elements(expected: Array, actual: Array, tolerance: Tolerance) -> NDAr
     if expected.dtype.kind != "f":
         return np.asarray(gap != 0)
     with np.errstate(invalid="ignore", over="ignore"):
-        tolerated = tolerance.absolute + tolerance.relative * np.abs(expected.astype(np.float64))
+        magnitudes = np.abs(expected.astype(np.float64))
+        largest = magnitudes[magnitudes < FILLING].max(initial=0.0)
+        tolerated = tolerance.absolute + tolerance.relative * np.maximum(magnitudes, largest * SHARE)
     return np.asarray(~(gap <= np.where(np.isfinite(expected), tolerated, 0.0)))

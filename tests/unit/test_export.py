@@ -44,7 +44,7 @@ def test_the_library_is_the_same_in_every_format(tmp_path: Path) -> None:
             name = path.rsplit("/", 1)[-1]
             if path.startswith("lib/gate/") and path.endswith((".c", ".h")):
                 assert files[name].endswith(data), (form, path)
-        assert {"tflmgen.h", "tflmgen_values.h"} <= files.keys()
+        assert {"tflmgen.h", "tflmgen_flash.h", "tflmgen_values.h"} <= files.keys()
         assert not {"serve.h", "board.h", "serve.c"} & files.keys()
         included = {h for data in files.values() for h in re.findall(rb'#include "(?:tflmgen/)?([\w.]+)"', data)}
         assert {h.decode() for h in included} <= files.keys()

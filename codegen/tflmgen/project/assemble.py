@@ -21,7 +21,7 @@ MAIN = "src/main.c"
 OPTIMIZATION = {"balanced": "-O2", "speed": "-O2", "size": "-Os", "ram": "-O2"}
 HOST_LINK = "link_host.c"
 BOARD_CONFIG = "tflmgen_board_config.h"
-RUNTIME_HEADERS = {"tflmgen.h": "include", "tflmgen_values.h": "include"}
+RUNTIME_HEADERS = {"tflmgen.h": "include", "tflmgen_flash.h": "include", "tflmgen_values.h": "include"}
 TEST_CONTENTS = {
     "int32": "WORDS_0_OR_1",
     "uint32": "WORDS_0_OR_1",

@@ -58,6 +58,24 @@ MODELS = {
         u = Unsqueeze(g, at2) c = DFT<axis = 1, onesided = 1>(u) d = STFT(g, step, , frame) }""",
     "stores": """(float[4,3] x, bool[4,3] m) => (float[4,3] y) {
         i = NonZero(m) t = Transpose(i) n = Shape<end = 1>(t) u = Expand(third, n) y = ScatterND(x, t, u) }""",
+    "stores at masks": """(float[4,3] x, bool[4,3] m, bool[4] f, float[3] w, int64[4,3] i) =>
+        (float[4,3] a, int64[4,3] b, float[4,3] c, float[4,3] d, float[4,3] e) {
+        n = NonZero(m) t = Transpose(n) r = Reshape(m, minus) k = Cast<to = 7>(r) s = ReduceSum<keepdims = 1>(k)
+        u = Expand(third, s) a = ScatterND(x, t, u) mi = NonZero(i) ti = Transpose(mi) v = GatherND(i, ti)
+        v2 = Add(v, one) b = ScatterND(i, ti, v2) f1 = Unsqueeze(f, at1) sx = Shape(x) f2 = Expand(f1, sx)
+        nf = NonZero(f2) tf = Transpose(nf) kf = Cast<to = 7>(f) sf = ReduceSum<keepdims = 1>(kf)
+        cf = Concat<axis = 0>(sf, three) uf = Expand(third, cf) uf1 = Reshape(uf, minus) c = ScatterND(x, tf, uf1)
+        wf = Expand(w, cf) wf1 = Reshape(wf, minus) d = ScatterND(x, tf, wf1)
+        g = GatherND(x, t) g2 = Mul(g, third) g3 = Expand(g2, s) e = ScatterND(x, t, g3) }""",
+    "padded to a size": """(float[6,3] x, bool[6] m) => (float[4,3] y, float[6] z) {
+        g = Compress<axis = 0>(x, m) n = Shape<end = 1>(g) t = Slice(g, at0, four, at0) k = Min(n, four)
+        d = Sub(four, k) p = Concat<axis = 0>(at0, at0, d, at0) y = Pad(t, p, third)
+        q = Compress(m, m) c = Cast<to = 1>(q) l = Shape(c) six = Constant<value = int64[1] {6}>() e = Sub(six, l)
+        o = Concat<axis = 0>(at0, e) z = Pad(c, o) }""",
+    "unique slices": """(int64[6,2] x, int64[7,3] f, float[2,5,2] v) => (int64[n,2] a, int64[n] b, int64[6] c,
+        int64[n] d, int64[n,2] e, int64[6] h, int64[k,3] o, float[2,l,2] r, int64[k] s) {
+        a, b, c, d = Unique<axis = 0>(x) e, none1, h, none2 = Unique<axis = 0, sorted = 0>(x)
+        o = Unique<axis = 0>(f) w = Round(v) r = Unique<axis = 1>(w) o2, none3, none4, s = Unique<axis = 0>(f) }""",
     "branches": """(float[4,3] x, bool[4] m) => (float[n,3] y, float[n,3] z) {
         g = Compress<axis = 0>(x, m) q = Size(g) e = Equal(q, none)
         y = If(e) <then_branch = a () => (float[0,3] p) { p = Constant<value = float[0,3] {}>() },
@@ -85,6 +103,7 @@ def _random(model: onnx.ModelProto, rng: np.random.Generator, share: float) -> F
             feeds[entry.name] = np.sort(rng.uniform(0, 4, (shape[0], 2, 2)), axis=1).reshape(shape).astype(dtype)
         elif dtype.kind == "b":
             feeds[entry.name] = rng.random(shape) < share
+            feeds[entry.name].flat[0] |= share > 0
         else:
             values = rng.standard_normal(shape) + share if dtype.kind == "f" else rng.integers(0, 4, shape)
             feeds[entry.name] = values.astype(dtype)

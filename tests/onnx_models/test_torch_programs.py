@@ -251,6 +251,25 @@ def test_means_of_elements_stored_at_one_place(include_self: bool, tmp_path: Pat
     assert done.code == 0, done.out + done.err
 
 
+ROWS = {
+    "masks": "y[y > 0], torch.nonzero(x > 0), x[x[:, 0] > 0] * 2, torch.masked_select(y, x[:, :1] > 0)",
+    "unique": "torch.unique(x.round(), return_inverse=True, return_counts=True), torch.unique(x.sign(), dim=0)",
+    "stores": "y.index_put((x > 0,), torch.tensor(1.5)), y.index_put((x > 0,), x[x > 0] * 3), "
+    "y.index_put((x[:, 0] > 0,), torch.zeros(4))",
+    "detections": "(lambda k: (lambda t: (x[k[t.indices]], t.values))(torch.topk(torch.index_select(x[:, 0], 0, k), "
+    "min(3, k.shape[0]))))(torch.nonzero(x[:, 0] > 0).squeeze(1))",
+    "at most": "(lambda r: (r, torch.nn.functional.pad(r, (0, 0, 0, 3 - r.shape[0]))))(x[x[:, 0] > 0][:3])",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_the_data_decide_equal_pytorch(name: str, tmp_path: Path) -> None:
+    """convert() compares on several inputs."""
+    done = tflmgen("convert", _written(tmp_path, ROWS[name], "(torch.randn(6, 4),)"), "-o", tmp_path / "net.tflite")
+    assert done.code == 0, done.err
+    assert "Compared with PyTorch: 12 input sets equal" in done.out
+
+
 LACKING = """import torch
 from torch import nn
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tflmgen.frontend.onnx.element_graph import F32, I32, I64, broadcast_shape, computed_in
+from tflmgen.frontend.onnx.element_graph import BOOL, F32, I32, I64, broadcast_shape, computed_in
 from tflmgen.frontend.onnx.layout_graph import OnnxValue, Shape, constant, stored_shape
 from tflmgen.frontend.onnx.move_graph import MoveGraph, transpose
 from tflmgen.frontend.onnx.node_error import NodeError
@@ -35,6 +36,16 @@ def _reduction(name: str) -> Callable[..., OnnxValue]:
         return g._reduce(name, value, axes, keep)
 
     return call
+
+
+def _operand_of(value: OnnxValue, name: str, *through: str) -> OnnxValue | None:
+    """The first operand of the operator of this name that makes a value, behind those of other names."""
+    graph = value.graph
+    producers = {output: op for op in graph.operators for output in op.outputs} if graph is not None else {}
+    op = producers.get(value.tensor)
+    while op is not None and op.name in through:
+        op = producers.get(op.inputs[0])
+    return graph.value(op.inputs[0]) if graph is not None and op is not None and op.name == name else None
 
 
 def last_order(rank: int) -> tuple[int, ...]:
@@ -247,8 +258,23 @@ class Graph(MoveGraph):
 
     def nonzero_rows(self, value: OnnxValue) -> OnnxValue:
         """int64 [rows, rank]: the indices of elements that are not zero, as many as there are."""
-        tensor = self.operator("WHERE", [self.laid(value)], [(I64, (OpenSize(), value.rank), None)])[0]
-        return self.value(tensor)
+        return self.value(self.nonzero_tensor(value))
+
+    def found_in(self, indices: OnnxValue) -> OnnxValue | None:
+        """The flags of which these tuples of indices are the places of those that are set; None for others."""
+        return _operand_of(indices, "WHERE") if indices.is_plain else None
+
+    def repeated_in(self, value: OnnxValue) -> OnnxValue | None:
+        """The value that is repeated to another in a larger shape; None for others."""
+        return _operand_of(value, "BROADCAST_TO", "RESHAPE")
+
+    def with_count(self, total: OnnxValue, value: OnnxValue) -> OnnxValue:
+        """A sum of all elements, as a size where these are Booleans: so many of them are set."""
+        flags = _operand_of(value, "CAST", "RESHAPE")
+        if flags is None or flags.dtype is not BOOL or not flags.rank or total.graph is None:
+            return total
+        total.graph.counted[total.tensor] = flags
+        return replace(total, numbers=total.graph.element_sizes(total))
 
     def set_places(self, flags: OnnxValue) -> OnnxValue:
         """int64 [rows]: the places of set elements of a flattened value."""
@@ -261,13 +287,14 @@ class Graph(MoveGraph):
         return self.value(self.operator("SLICE", operands, [(value.dtype, (OpenSize(),), None)])[0])
 
     def span(self, value: OnnxValue, start: int, stop: int) -> OnnxValue:
-        """A vector without its first or last elements, by Python's bounds; it may be shorter than these."""
-        size = value.shape[0]
+        """A value without its first or last slices, by Python's bounds; it may be shorter than these."""
+        size, rest = value.shape[0], value.rank - 1
         if not is_open(size):
             begin, end, _ = slice(start, stop).indices(size)
             return self.part(value, 0, begin, max(end - begin, 0))
-        masks = ([start == 0], [stop == FAR])
-        return self.bounded_slice(value, [start], [stop], [1], [OpenSize()], masks)
+        masks = [start == 0, *[True] * rest], [stop == FAR, *[True] * rest]
+        bounds = [start, *[0] * rest], [stop, *[0] * rest]
+        return self.bounded_slice(value, *bounds, [1] * value.rank, [OpenSize(), *value.shape[1:]], masks)
 
     def turned(self, places: OnnxValue) -> OnnxValue:
         """The permutation that undoes one: of each number from 0 on its place in a vector, int32."""

@@ -148,6 +148,7 @@ class LayoutGraph:
     codes     constant of floats -> what it was dequantised from, in the tensor's order
     signed    tensor of unsigned codes -> one of the same numbers with signed codes
     shapes    shape of each tensor that has open sizes
+    counted   tensor that tells how many elements are set -> these
     """
 
     def __init__(self, builder: SubGraphBuilder, parent: LayoutGraph | None = None) -> None:
@@ -159,6 +160,7 @@ class LayoutGraph:
         self.codes: dict[int, Codes] = {}
         self.signed: dict[int, int] = {}
         self.shapes: dict[int, Shape] = {}
+        self.counted: dict[int, OnnxValue] = {}
         self.node = ""
         self._constants: dict[tuple[DType, Shape, bytes, Quantization | None], int] = {}
         self._layouts: dict[tuple[int, Shape], int] = {}
@@ -300,6 +302,8 @@ class LayoutGraph:
         if size.place is None:
             raise NodeError("needs a size that no tensor tells")
         graph, tensor, place, is_element = size.place
+        if is_element and tensor in graph.counted:
+            tensor, is_element = graph.nonzero_tensor(graph.counted[tensor]), False
         source = self.own(graph.value(tensor))
         vector = source.tensor
         if is_element:
@@ -313,6 +317,17 @@ class LayoutGraph:
         dtype = source.dtype if is_element else DType.INT32
         number = self.operator("STRIDED_SLICE", [vector, *bounds], [(dtype, (1,), None)], {})[0]
         return number if dtype is DType.INT32 else self.operator("CAST", [number], [(DType.INT32, (1,), None)], {})[0]
+
+    def element_sizes(self, value: OnnxValue) -> tuple[int, ...]:
+        """The elements of a vector or scalar of integers that is computed at run time, as sizes."""
+        sizes = [OpenSize() for _ in range(value.size)]
+        for place, size in enumerate(sizes):
+            size.place = self, value.tensor, place, True
+        return tuple(sizes)
+
+    def nonzero_tensor(self, flags: OnnxValue) -> int:
+        """int64 [rows, rank]: the indices of elements that are not zero, as many as there are."""
+        return self.operator("WHERE", [self.laid(flags)], [(DType.INT64, (OpenSize(), flags.rank), None)])[0]
 
     def tag(self, tensor: int, quantization: Quantization) -> bool:
         """Says what a tensor of integers stands for; whether that is true, because nothing else was said before."""

@@ -19,13 +19,16 @@ from tflmgen.frontend.onnx.loop_builder import Iteration, LoopBuilder
 from tflmgen.frontend.onnx.lower_reduce import mirrored
 from tflmgen.frontend.onnx.lowerings import lowers
 from tflmgen.frontend.onnx.move_graph import indices_of, transpose
-from tflmgen.frontend.onnx.node import OnnxNode
+from tflmgen.frontend.onnx.node import OnnxNode, normal_axis
 from tflmgen.frontend.onnx.node_error import NodeError
 from tflmgen.frontend.onnx.open_size import FAR, OpenSize, is_open
 from tflmgen.ir import DType
 
 UNUSED = -1
 """Contents of rows beyond those that the data give."""
+
+MOST_COLUMNS = 64
+"""Elements of slices up to which different ones are looked for: the slices are sorted by each of them."""
 
 LARGEST_UNROLLED = 4
 """Pairs of batch and class up to which each has operators of its own, instead of a loop."""
@@ -143,21 +146,40 @@ def _corners(g: Graph, boxes: OnnxValue) -> OnnxValue:
     return g.concat([g.sub(centre, half), g.add(centre, half)], 2)
 
 
+def _ascending(g: Graph, value: OnnxValue, axis: int) -> tuple[OnnxValue, OnnxValue]:
+    """The order of a value's slices along an axis that makes them ascend, and whether each differs from the one before.
+
+    Sorting keeps equal elements in order: the slices are sorted by their last element first.
+    """
+    size, columns = value.shape[axis], math.prod(n for k, n in enumerate(value.shape) if k != axis)
+    if columns > MOST_COLUMNS:
+        raise NodeError(f"looks for different slices of {columns} elements; the limit is {MOST_COLUMNS}")
+    turned = transpose(value, (axis, *(k for k in range(value.rank) if k != axis)))
+    rows = g.reshape(g.cast(turned, I32) if value.dtype is BOOL else turned, [size, columns])
+    order = None
+    for column in reversed(range(columns)):
+        keys = g.reshape(g.part(rows, 1, column, 1), [size])
+        _, places = g.greatest(mirrored(g, keys if order is None else g.gather(keys, order, 0)), 0, size)
+        order = places if order is None else g.gather(order, places, 0)
+    assert order is not None
+    ordered = g.gather(rows, order, 0)
+    later, earlier = (g.span(ordered, *bounds) for bounds in ((1, FAR), (0, -1)))
+    differs = g.not_equal(later, earlier)
+    return order, g.reshape(g.reduce_any(differs, [1]), later.shape[:1])
+
+
 @lowers("Unique")
 def unique(node: OnnxNode) -> list[OnnxValue]:
-    """Each different element once, in ascending order or in that of first occurrence; its first place, for each
-    element its place among these, and how often each occurs. Raises NodeError for unique rows of a matrix."""
+    """Each different element or slice along an axis once, in ascending order or in that of first occurrence; its first
+    place, for each element its place among these, and how often each occurs."""
     g, value, axis = node.graph, node[0], node.attribute("axis")
-    if axis is not None and value.rank != 1:
-        raise NodeError("looks for different slices along an axis, which is possible of vectors alone")
-    flat = g.flat(value)
-    if flat.is_empty:
+    if value.is_empty:
         raise NodeError("has an operand without elements")
-    size = flat.shape[0]
-    _, order = g.greatest(mirrored(g, g.cast(flat, I32) if flat.dtype is BOOL else flat), 0, size)
-    ordered = g.gather(flat, order, 0)
-    later, earlier = (g.span(ordered, *bounds) for bounds in ((1, FAR), (0, -1)))
-    begins = g.concat([constant(np.ones(1, np.bool_)), g.not_equal(later, earlier)], 0)
+    axis = 0 if axis is None else normal_axis(axis, value.rank)
+    value = g.flat(value) if node.attribute("axis") is None else value
+    size = value.shape[axis]
+    order, differs = _ascending(g, value, axis)
+    begins = g.concat([constant(np.ones(1, np.bool_)), differs], 0)
     starts = g.set_places(begins)
     firsts = g.gather(g.cast(order, I64), starts, 0)
     ends = g.concat([g.span(starts, 1, FAR), g.cast(g.value(g.sizes_tensor([size])), I64)], 0)
@@ -168,7 +190,7 @@ def unique(node: OnnxNode) -> list[OnnxValue]:
         firsts, counts = g.gather(firsts, ranks, 0), g.gather(counts, ranks, 0)
         groups = g.gather(g.turned(ranks), groups, 0)
     inverse = g.scatter_nd(g.unsqueeze(order, 1), groups, (size,))
-    return [g.gather(flat, firsts, 0), firsts, g.cast(inverse, I64), counts]
+    return [g.gather(value, firsts, axis), firsts, g.cast(inverse, I64), counts]
 
 
 @lowers("Range")

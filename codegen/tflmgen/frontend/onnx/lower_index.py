@@ -76,8 +76,20 @@ def lower_scatter_nd(node: OnnxNode) -> OnnxValue:
     """ScatterND: the operand with updates at tuples of indices, set, added, multiplied or compared with what is
     there."""
     g, value, updates = node.graph, node[0], node[2]
+    flags = g.found_in(node[1])
+    if flags is not None and flags.shape == value.shape and node.attribute("reduction", "none") == "none":
+        return _at_flags(g, value, node[1], updates, flags)
     tuples = tuples_in_range(g, node[1], value.shape)
     return _scattered(node, value, tuples, updates)
+
+
+def _at_flags(g: Graph, value: OnnxValue, tuples: OnnxValue, updates: OnnxValue, flags: OnnxValue) -> OnnxValue:
+    """`value` with updates where flags are set: with one number that is repeated, or one for each in order."""
+    chosen = flags if flags.dtype is BOOL else g.not_equal(flags, 0)
+    repeated = g.repeated_in(updates)
+    if repeated is not None and not repeated.is_open and repeated.size == 1:
+        return g.where(chosen, g.reshape(repeated, ()), value)
+    return _placed(g, value, g.cast(tuples, I32), updates, chosen)
 
 
 @lowers("ScatterElements", "Scatter")
@@ -118,9 +130,6 @@ def _scattered(node: OnnxNode, value: OnnxValue, tuples: OnnxValue, updates: Onn
 
 def _assigned(g: Graph, value: OnnxValue, tuples: OnnxValue, updates: OnnxValue) -> OnnxValue:
     """`value` with `updates` in place of what is at tuples of indices."""
-    if updates.dtype in (BOOL, DType.UINT16):
-        wide = _assigned(g, g.cast(value, I32), tuples, g.cast(updates, I32))
-        return g.cast(wide, value.dtype)
     ones = g.broadcast_to(constant(np.int32(1)), updates.shape)
     if tuples.constant is not None:
         mask = np.zeros(value.shape, bool)
@@ -128,6 +137,13 @@ def _assigned(g: Graph, value: OnnxValue, tuples: OnnxValue, updates: OnnxValue)
         chosen = constant(mask)
     else:
         chosen = g.not_equal(g.scatter_nd(tuples, ones, value.shape), 0)
+    return _placed(g, value, tuples, updates, chosen)
+
+
+def _placed(g: Graph, value: OnnxValue, tuples: OnnxValue, updates: OnnxValue, chosen: OnnxValue) -> OnnxValue:
+    """`value` with `updates` at tuples of indices, which are those of the chosen elements."""
+    if updates.dtype in (BOOL, DType.UINT16):
+        return g.cast(_placed(g, g.cast(value, I32), tuples, g.cast(updates, I32), chosen), value.dtype)
     return g.where(chosen, g.scatter_nd(tuples, updates, value.shape), value)
 
 

@@ -215,14 +215,37 @@ def lower_tile(node: OnnxNode) -> OnnxValue:
 def lower_pad(node: OnnxNode) -> OnnxValue:
     """Pad in all modes. Raises NodeError if the pads are not known at build time."""
     value = node[0]
-    flat_pads = node.attribute("pads") or node.integers(1, "its pads") or []
+    flat_pads = node.attribute("pads") or (node.sizes(1, "its pads") if node.has(1) else [])
     axes = node.integers(3, "its axes")
     axes = list(range(value.rank)) if axes is None else [normal_axis(axis, value.rank) for axis in axes]
     pads = [(0, 0)] * value.rank
     for place, axis in enumerate(axes):
         pads[axis] = (flat_pads[place], flat_pads[place + len(axes)])
     filler = node.optional(2) or constant(node.attribute("value", 0.0), value.dtype)
+    if has_open(flat_pads):
+        return _open_padded(node, pads, filler)
     return padded(node.graph, value, pads, node.attribute("mode", "constant"), filler)
+
+
+def _open_padded(node: OnnxNode, pads: list[tuple[int, int]], filler: OnnxValue) -> OnnxValue:
+    """Padding of which the data decide how much there is, by slices of a constant beside the value.
+
+    Where the model declares the size of the result, as many slices follow and what is beyond that size is cut off.
+    """
+    g, value, declared = node.graph, node[0], node.walker.declared.get(node.proto.output[0], ())
+    if node.attribute("mode", "constant") != "constant":
+        raise NodeError("repeats so many elements as the data decide; only constants can be repeated so")
+    for axis, (before, after) in enumerate(pads):
+        whole = declared[axis] if is_open(after) and len(declared) > axis else None
+        left, right = (_filled(g, value, axis, n, filler) for n in (before, after if whole is None else whole))
+        value = g.concat([left, value, right], axis)
+        value = value if whole is None else g.part(value, axis, 0, whole)
+    return value
+
+
+def _filled(g: Graph, value: OnnxValue, axis: int, size: int, filler: OnnxValue) -> OnnxValue:
+    """So many slices of a constant as go beside a value along an axis."""
+    return g.broadcast_to(g.reshape(filler, ()), [size if k == axis else n for k, n in enumerate(value.shape)])
 
 
 def padded(g: Graph, value: OnnxValue, pads: list[tuple[int, int]], mode: str, filler: OnnxValue) -> OnnxValue:

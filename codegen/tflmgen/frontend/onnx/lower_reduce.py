@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.onnx.element_graph import BOOL, F32, I64
+from tflmgen.frontend.onnx.element_graph import BOOL, F32, I32, I64
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import OnnxValue, constant
 from tflmgen.frontend.onnx.lowerings import lowers
@@ -64,9 +65,12 @@ def reduction(node: OnnxNode) -> OnnxValue:
             return _reduced(g, node.op, value, [])
         axes = list(range(value.rank))
     reduced = _reduced(g, node.op, value, sorted(set(axes)))
+    if node.op == "ReduceSum" and value.dtype in (I32, I64) and len(set(axes)) == value.rank:
+        reduced = g.with_count(reduced, value)
     if node.attribute("keepdims", 1):
         return reduced
-    return g.reshape(reduced, [size for axis, size in enumerate(value.shape) if axis not in axes])
+    sizes = [size for axis, size in enumerate(value.shape) if axis not in axes]
+    return replace(g.reshape(reduced, sizes), numbers=reduced.numbers)
 
 
 @lowers("ArgMax", "ArgMin")

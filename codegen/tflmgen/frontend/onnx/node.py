@@ -13,7 +13,6 @@ from onnx import numpy_helper
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import Array, OnnxValue
 from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
-from tflmgen.frontend.onnx.open_size import OpenSize
 from tflmgen.frontend.tflite.builder import ModelBuilder
 from tflmgen.ir import DType
 
@@ -160,10 +159,7 @@ def normal_axis(axis: int, rank: int) -> int:
 def open_numbers(value: OnnxValue) -> tuple[int, ...]:
     """The elements of a vector or scalar of integers that is computed at run time, as sizes."""
     assert value.graph is not None
-    sizes = [OpenSize() for _ in range(value.size)]
-    for place, size in enumerate(sizes):
-        size.place = value.graph, value.tensor, place, True
-    return tuple(sizes)
+    return value.graph.element_sizes(value)
 
 
 def _python(entry: onnx.AttributeProto) -> Any:

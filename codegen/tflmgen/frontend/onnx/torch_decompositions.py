@@ -11,13 +11,14 @@ def with_exact_operators(torch: Any, program: Any) -> Any:
     scatter_reduce() with "mean" becomes a sum and a count: ONNX has no such reduction, and torch.onnx writes a plain
     store, which keeps the last of several elements. An LSTM with projections becomes its steps: ONNX's has none, and
     torch.onnx leaves them out. Adaptive pools become means and maxima of slices: torch.onnx has those of sizes that
-    divide.
+    divide. masked_select() becomes indexing: torch.onnx lacks it.
     """
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     nodes = [node for graph in graphs for node in graph.nodes if node.op == "call_function"]
     aten = torch.ops.aten
     table = {
         aten.scatter_reduce.two: _scattered(torch),
+        aten.masked_select.default: _selected(torch),
         aten.lstm.input: _projected_lstm(torch),
         aten.adaptive_max_pool1d.default: _adaptive_maxima(torch, 1),
         aten.adaptive_max_pool2d.default: _adaptive_maxima(torch, 2),
@@ -52,6 +53,14 @@ def _scattered(torch: Any) -> Any:
         return total / count if base.is_floating_point() else torch.div(total, count, rounding_mode="floor")
 
     return scattered
+
+
+def _selected(torch: Any) -> Any:
+    def selected(value: Any, mask: Any) -> Any:
+        value, mask = torch.broadcast_tensors(value, mask)
+        return value[mask]
+
+    return selected
 
 
 def _projected_lstm(torch: Any) -> Any:

@@ -100,19 +100,21 @@ def adapted(model: Any, learn: tuple[Array, Array], test: tuple[Array, Array]) -
     weights = model.trainable_variables
     optimizer.build(weights)
 
-    @tf.function
     def step(x: Any, y: Any) -> Any:
         with tf.GradientTape() as tape:
             value = loss(y, model(x, training=False))
         optimizer.apply_gradients(zip(tape.gradient(value, weights), weights, strict=True))
         return value
 
+    compiled_step = tf.function(step)
     losses, correct = [], []
     for done in range(STOPS[-1] + 1):
         if done in STOPS:
             correct.append(int(np.sum(np.argmax(model(real(test[0]), training=False), -1) == test[1])))
         if done < STOPS[-1]:
-            losses.append(float(step(real(learn[0][done : done + 1]), learn[1][done : done + 1].astype(np.int32))))
+            losses.append(
+                float(compiled_step(real(learn[0][done : done + 1]), learn[1][done : done + 1].astype(np.int32)))
+            )
     return np.array(losses, np.float32), np.array(correct, np.int16)
 
 
@@ -138,8 +140,9 @@ def main() -> None:
     if len(sys.argv) > 1:
         return
     (HERE / "exercises.tflite").write_bytes(data)
-    arrays = {"learn": learn[0], "labels": learn[1], "test": test[0], "test_labels": test[1]}
-    np.savez_compressed(HERE / "exercises.npz", **arrays, losses=losses, correct=correct)
+    own_samples = {"learn": learn[0], "labels": learn[1], "test": test[0], "test_labels": test[1]}
+    arrays: dict[str, Any] = {**own_samples, "losses": losses, "correct": correct}
+    np.savez_compressed(HERE / "exercises.npz", **arrays)
 
 
 if __name__ == "__main__":

@@ -163,8 +163,11 @@ def _gather_nd(op: Operation) -> Sequence[Array]:
 
 
 def _scatter_nd(op: Operation) -> Sequence[Array]:
-    """Updates that meet are added up."""
+    """Updates that meet are added up; those of points that are all -1, which is how rows not in use come, are none."""
     indices, updates, shape = op.integers(0), op.array(1), tuple(int(d) for d in op.array(2))
+    if indices.shape[-1]:
+        in_use = (indices != -1).any(-1)
+        indices, updates = indices[in_use], updates[in_use]
     for place in range(indices.shape[-1]):
         _check_indices(indices[..., place], shape[place])
     result = np.zeros(shape, updates.dtype)

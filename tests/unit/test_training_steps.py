@@ -253,6 +253,27 @@ def test_gradients_that_are_not_finite_change_no_weight() -> None:
     np.testing.assert_array_equal(reference.weights["w"], changed)
 
 
+def test_a_file_without_the_contents_of_its_variables_is_refused() -> None:
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, handle, w, y = (
+        graph.tensor(name, dtype, shape)
+        for name, dtype, shape in (
+            ("x", DType.FLOAT32, (1, 3)),
+            ("handle", None, ()),
+            ("w", DType.FLOAT32, (3, 3)),
+            ("y", DType.FLOAT32, (1, 3)),
+        )
+    )
+    graph.operator("VAR_HANDLE", [], [handle], {"shared_name": "weights"})
+    graph.operator("READ_VARIABLE", [handle], [w])
+    bias = graph.constant("b", np.ones(3, np.float32))
+    graph.operator("FULLY_CONNECTED", [x, w, bias], [y])
+    graph.inputs, graph.outputs = [x], [y]
+    with pytest.raises(ModelError, match="variable 'weights', which nothing initialises"):
+        derived(builder.model())
+
+
 def test_an_operator_without_rule_is_named() -> None:
     builder = ModelBuilder()
     graph = builder.subgraph("main")

@@ -92,6 +92,7 @@ class _Ports:
 def derive_training_model(model: Model, options: TrainingOptions) -> TrainingModel:
     """Derives a Model that trains. Raises ModelError with the operator that stands in the way."""
     signature = _signature(model, options.signature)
+    _check_variables(model)
     ports = _ports(model, signature, options)
     # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
     base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
@@ -121,6 +122,27 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     for graph, _, _ in entries.values():
         without_dead_nodes(graph, EFFECTS)
     return TrainingModel(model_of(entries, model.name, model.description), sites.weights, update.state_bytes)
+
+
+def _check_variables(model: Model) -> None:
+    """Refuses a file that was converted without the contents of its variables, which are its weights."""
+    handles = {
+        (graph.index, op.outputs[0]): (op.options or {}).get("shared_name", "")
+        for graph in model.subgraphs
+        for op in graph.operators
+        if op.name == "VAR_HANDLE"
+    }
+    accesses = [
+        (op.name, handles.get((graph.index, op.inputs[0])))
+        for graph in model.subgraphs
+        for op in graph.operators
+        if op.name in ("READ_VARIABLE", "ASSIGN_VARIABLE")
+    ]
+    assigned = {variable for name, variable in accesses if name == "ASSIGN_VARIABLE"}
+    for _, variable in accesses:
+        if variable not in assigned:
+            rule = f"it reads variable '{variable}', which nothing initialises or assigns"
+            raise _refused(model, rule, "Freeze the variables, or convert a SavedModel")
 
 
 def _signature(model: Model, key: str | None) -> FileSignature:

@@ -73,7 +73,7 @@ def test_activation_range(activation: Activation, expected: tuple[int, int]) -> 
     assert activation_range(activation, DType.INT8, Quantization((0.1,), (10,))) == expected
 
 
-@pytest.mark.parametrize(("code", "name"), [(4, "TANH"), (5, "SIGN_BIT"), (99, "99")])
+@pytest.mark.parametrize(("code", "name"), [(4, "tanh"), (5, "sign bit"), (99, "99")])
 def test_other_activations_are_refused_by_name(code: int, name: str) -> None:
     with pytest.raises(ValueError, match=f"the fused activation {name} is not supported"):
         parse_activation(code)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from support.random_trainable import SHAPE, RandomTrainable
 from support.trained_model import TrainedReference, check_gradients, trained_reference
+from tflmgen.errors import ModelError
 from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder, write_model
 from tflmgen.gradients.flow_graph import graphs_of
 from tflmgen.gradients.training_model import TrainingOptions, derive_training_model
@@ -186,6 +187,20 @@ def test_fake_quantisation_passes_gradients_within_its_range() -> None:
     changed = reference.weights["w"] - 1
     assert changed[0] == changed[3] == 0
     np.testing.assert_allclose(changed[1:3], -x[1:3] * x[1:3] / 2, rtol=0.02)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("RESIZE_NEAREST_NEIGHBOR", (1, 1, 50_000, 1), {1: integers(1, 2)}, {}, (1, 1, 2, 1)),
+        ("MIRROR_PAD", (50_000,), {1: integers([1, 1])}, {"mode": 0}, (50_002,)),
+        ("LOCAL_RESPONSE_NORMALIZATION", (1, 50_000), {}, {"radius": 1, "alpha": 1.0}, (1, 50_000)),
+    ],
+    ids=lambda case: case[0],
+)
+def test_a_long_axis_makes_no_matrix_of_gigabytes(case: Any) -> None:
+    with pytest.raises(ModelError, match="has no gradient for dimensions whose matrix"):
+        trained_reference(single_model(case), Loss.MSE)
 
 
 def test_products_with_zeros() -> None:

@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.gradients.rule import GradientRule, Gradients, NoGradientError, RuleContext, through_activation
+from tflmgen.gradients.rule import (
+    GradientRule,
+    Gradients,
+    NoGradientError,
+    RuleContext,
+    check_matrix,
+    through_activation,
+)
 
 FILTER_GRADIENT = "CUSTOM:TflmgenConv2DFilterGradient"
 INPUT_GRADIENT = "CUSTOM:TflmgenConv2DInputGradient"
@@ -154,6 +161,7 @@ def _local_response(context: RuleContext, gradients: Sequence[int | None]) -> Gr
     assert gradient is not None
     radius, depth = int(options.get("radius", 0)), context.shape(0)[-1]
     bias, alpha, beta = (float(options.get(name, 0.0)) for name in ("bias", "alpha", "beta"))
+    check_matrix(depth, depth)
     distance = np.arange(depth)[None] - np.arange(depth)[:, None]
     windows = ((distance >= -radius) & (distance < radius)).astype(np.float32)
     rows = (math.prod(context.shape(0)[:-1]), depth)

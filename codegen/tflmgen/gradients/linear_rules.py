@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.frontend.tflite import ModelBuilder
-from tflmgen.gradients.rule import GradientRule, Gradients, RuleContext
+from tflmgen.gradients.rule import GradientRule, Gradients, RuleContext, check_matrix
 from tflmgen.ir import DType
 from tflmgen.reference import Interpreter
 
@@ -48,6 +48,7 @@ def _resize(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
     assert gradient is not None
     for axis in IMAGE_AXES:
         inputs, outputs = context.shape(0)[axis], context.output_shape()[axis]
+        check_matrix(max(inputs, outputs), inputs)
         units, sizes = [1, 1, 1, inputs], [1, 1]
         units[axis], sizes[axis - 1] = inputs, outputs
         shape = [1, *sizes, inputs]
@@ -62,6 +63,7 @@ def _mirror_pad(context: RuleContext, gradients: Sequence[int | None]) -> Gradie
     assert gradient is not None
     around = np.reshape(context.constants(1, "padding"), (-1, 2))
     for axis, size in enumerate(context.shape(0)):
+        check_matrix(context.output_shape()[axis], size)
         units, padding = np.eye(size, dtype=np.float32), np.array([around[axis], (0, 0)], np.int32)
         matrix = _of_unit_vectors(context, units, padding, (context.output_shape()[axis], size))
         gradient = _along_axis(context, gradient, axis, matrix)
@@ -72,6 +74,7 @@ def _diagonal(context: RuleContext, gradient: int) -> int:
     """The elements on the diagonals of a gradient's matrices."""
     a = context.arithmetic
     *outer, rows, columns = a.shape(gradient)
+    check_matrix(rows, columns)
     on_diagonal = a.multiply(gradient, a.graph.constant(np.eye(rows, columns, dtype=np.float32)))
     row = a.sum(on_diagonal, [-1])
     return a.slice(row, [0] * len(a.shape(row)), (*outer, min(rows, columns)))
@@ -86,6 +89,7 @@ def _matrix_set_diag(context: RuleContext, gradients: Sequence[int | None]) -> G
     a, gradient = context.arithmetic, gradients[0]
     assert gradient is not None
     *_, rows, columns = a.shape(gradient)
+    check_matrix(rows, columns)
     elsewhere = a.graph.constant(1 - np.eye(rows, columns, dtype=np.float32))
     by_matrix = a.multiply(gradient, elsewhere) if context.needs(0) else None
     return [by_matrix, _diagonal(context, gradient) if context.needs(1) else None]

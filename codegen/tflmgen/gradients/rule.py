@@ -15,6 +15,16 @@ class NoGradientError(Exception):
     """A case of an operator that its rule does not cover; the text goes behind "has no gradient for"."""
 
 
+LARGEST_MATRIX = 1 << 24
+"""Elements that a rule may make a constant matrix of: 64 MB of float32."""
+
+
+def check_matrix(rows: int, columns: int) -> None:
+    """Raises NoGradientError before a constant matrix is made that a small file could declare too large."""
+    if rows * columns > LARGEST_MATRIX:
+        raise NoGradientError(f"dimensions whose matrix has {rows} by {columns} elements")
+
+
 @dataclass(frozen=True, slots=True)
 class RuleContext:
     """An operator of the source, seen from the graph in which its gradient is computed.

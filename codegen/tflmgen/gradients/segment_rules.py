@@ -14,7 +14,7 @@ Spread = Callable[[int], int]
 
 
 def _product(a: Arithmetic, x: int, gradient: int, product: Spread, total: Spread) -> int:
-    """The gradient by each factor: the product of the others, which of one zero are those that are none."""
+    """The gradient by each factor: the product of the others, 0 where another one is 0."""
     is_zero = a.compare("EQUAL", x, a.number(0))
     zeros = total(a.cast(is_zero, DType.FLOAT32))
     factors = a.choose(is_zero, a.number(1), x)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tflmgen.actions import Invokes, PlannedModel
 from tflmgen.applications import Application, DecisionTimeline, Event, timeline_of
+from tflmgen.commands.detections import real_values
 from tflmgen.emulators import Result, Session, run_sets, running
 from tflmgen.errors import UsageError
 from tflmgen.input_sets import Vectors, VectorsError, files_of_inputs, has_inputs_only, read_input_sets, read_sound
@@ -140,10 +141,7 @@ def _has_scores(port: Port) -> bool:
 def _scores(ran: ApplicationRun, stream: InputStream, port: Port) -> ScoreSeries:
     name = port.name.partition(".")[0]
     settings = next((s.settings for s in ran.application.stages if s.name == name), {})
-    values = np.stack([step[port.name].reshape(-1) for step in stream.steps]).astype(np.float64)
-    quantization = port.type.quantization
-    if quantization is not None:
-        values = (values - quantization.zero_points[0]) * quantization.scales[0]
+    values = real_values(np.stack([step[port.name].reshape(-1) for step in stream.steps]), port)
     threshold = settings.get("threshold")
     events = [e for e in stream.timeline.events if e.stage == name and e.output != "ran"]
     labels = settings.get("labels") or ()

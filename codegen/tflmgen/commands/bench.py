@@ -9,6 +9,7 @@ from typing import Any
 from tflmgen.actions import GENERATED, Supply, bench_attached, bench_inputs, bench_sets, check_countable, energy_json
 from tflmgen.commands.application_run import counted_series
 from tflmgen.commands.bench_port import print_application, print_attached, print_flash
+from tflmgen.commands.detections import found_boxes
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.emulators import CycleModel, Cycles
@@ -83,7 +84,9 @@ def bench_command(
     _print(console, board, figures, cycle_model)
     if report_path is not None:
         scores = counted_series(planned, label, vectors, invokes)
-        write_whole(report_path, report_html(planned.plan, board, bench=figures, scores=scores).encode())
+        found = found_boxes(planned.compilation.module.signatures, vectors.sets, invokes.results)
+        page = report_html(planned.plan, board, bench=figures, scores=scores, found=found)
+        write_whole(report_path, page.encode())
         console.line(f"Wrote {report_path}.")
 
 

@@ -9,7 +9,7 @@ round to 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tflmgen.frontend import TensorKey
@@ -160,18 +160,42 @@ class _Search:
         readers = TensorUses.of(graph).readers
         frontier = {t for t in graph.outputs if graph.tensors[t].dtype is DType.FLOAT32}
         for op in reversed(graph.operators):
-            results = [*op.outputs]
-            is_end = bool(results) and all(
-                (t in frontier or readers.get(t))
-                and all(reader is None or (graph.index, reader.index) in self.exact for reader in readers.get(t, ()))
-                for t in results
-            )
+            if not self._is_end(graph, op, frontier, readers):
+                continue
             traits = traits_of(op.name)
-            can_stay = _is_cheap(op) or _moves(op) or traits.reduces or traits.along_named or traits.along_last
+            can_stay = _is_cheap(op) or _chooses(op, graph) or traits.reduces or traits.along_named
             is_plain = not bindings(op) and op.name != "SOFTMAX" and bool(real_operands(op, graph))
-            if is_end and can_stay and is_plain and self._keep(graph, op, _TRAILING):
-                frontier = (frontier - set(results)) | set(_variables(op, graph))
+            if (can_stay or traits.along_last) and is_plain and self._keep(graph, op, _TRAILING):
+                frontier = (frontier - {*op.outputs}) | set(_variables(op, graph))
+        self._compare_exactly(graph)
         return {t for t in frontier if t not in graph.inputs}
+
+    def _compare_exactly(self, graph: SubGraph) -> None:
+        """Keeps comparisons exact of what is exact already: a threshold needs no scale then."""
+        exact = {t for op in graph.operators if (graph.index, op.index) in self.exact for t in op.outputs}
+        for op in graph.operators:
+            operands = _variables(op, graph)
+            if traits_of(op.name).compares and operands and exact.issuperset(operands):
+                self._keep(graph, op, _TRAILING, free=True)
+
+    def _is_end(
+        self,
+        graph: SubGraph,
+        op: FileOperator,
+        frontier: set[int],
+        readers: Mapping[int, Sequence[FileOperator | None]],
+    ) -> bool:
+        """Whether real results go to exact operators and outputs alone, or also to what only compares them."""
+        results = [op.outputs[place] for place in real_results(op, graph)]
+
+        def is_exact(reader: FileOperator | None) -> bool:
+            return reader is None or (graph.index, reader.index) in self.exact
+
+        def ends(tensor: int) -> bool:
+            own = [r for r in readers.get(tensor, ()) if not results or r is None or real_results(r, graph)]
+            return (tensor in frontier or bool(own)) and all(map(is_exact, own))
+
+        return bool(op.outputs) and all(ends(t) for t in results or op.outputs)
 
     def widen(self, graph: SubGraph, variances: Mapping[TensorKey, float], frontier: frozenset[TensorKey]) -> set[int]:
         """Gives tensors in front of the exact operators what they need beyond 8 bits; the tensors that are next."""
@@ -219,7 +243,7 @@ class _Search:
         if key in self.exact:
             return True
         traits = traits_of(op.name)
-        is_light = _is_cheap(op) or _moves(op) or traits.reduces or traits.along_named
+        is_light = _is_cheap(op) or _chooses(op, graph) or traits.reduces or traits.along_named
         work = self.work.get(key, 0) * (1 if is_light else _TRANSCENDENTAL)
         if free or self._spend(work):
             self.exact[key] = reason
@@ -257,3 +281,9 @@ def _is_function(op: FileOperator) -> bool:
 def _moves(op: FileOperator) -> bool:
     traits = traits_of(op.name)
     return traits.view or traits.moves or traits.cuts or traits.joins
+
+
+def _chooses(op: FileOperator, graph: SubGraph) -> bool:
+    """Whether it computes nothing: its real results are elements of operands, at places that others may decide."""
+    form = find_form(op, graph, DType.INT8)
+    return _moves(op) or (isinstance(form, Form) and form.shares and traits_of(op.name).window is None)

@@ -9,6 +9,7 @@ from tflmgen.backend import render
 from tflmgen.hardware import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
+from tflmgen.report.box_picture import FoundBoxes, box_pictures
 from tflmgen.report.flow_chart import flow_charts
 from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals, set_rows, stream_tables
 from tflmgen.report.memory import memory_bars
@@ -28,12 +29,14 @@ def report_html(
     firmware: Mapping[str, Any] | None = None,
     bench: Mapping[str, Any] | None = None,
     scores: Sequence[ScoreSeries] = (),
+    found: Sequence[FoundBoxes] = (),
 ) -> str:
     """HTML text of the report on a plan (schema/plan.json) for a board.
 
     firmware  sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
     bench     output of `tflmgen bench --json` (schema/bench.json)
     scores    an application's scores on files of samples
+    found     a detector's boxes in pictures
     """
     steps, occupancy = PlanSteps(plan), Occupancy(plan)
     palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
@@ -59,6 +62,7 @@ def report_html(
         work=work_parts(steps, palette, bench),
         bench=bench,
         **score_plots(scores),
+        **box_pictures(found),
     )
 
 

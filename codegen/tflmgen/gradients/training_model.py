@@ -16,6 +16,7 @@ from tflmgen.gradients.flow_graph import FlowGraph, graphs_of, model_of, without
 from tflmgen.gradients.graph_arithmetic import Arithmetic
 from tflmgen.gradients.loop_gradients import loop_rule
 from tflmgen.gradients.losses import LossTensors, add_loss
+from tflmgen.gradients.shared_parameters import share_parameters
 from tflmgen.gradients.state import TrainingVariable, VariableAccess, initialise_once, initialiser
 from tflmgen.gradients.tape import ControlRule, Derivation, Tape
 from tflmgen.gradients.update_step import StepOptions, UpdateStep
@@ -99,7 +100,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
     if options.adapter is not None:
         add_adapters(base, options.adapter, model.name)
-    sites = find_weights(base)
+    share_parameters(base)
+    sites = find_weights(base, model.tells_parameters)
     choose(sites.weights, options.weights, model.name)
     trained = lift_weights(base, sites)
     variables = [TrainingVariable(weight.name, weight.tensor) for weight in trained]

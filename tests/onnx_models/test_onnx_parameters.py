@@ -92,7 +92,8 @@ def test_a_loop_whose_body_computes_its_condition_is_bounded(is_before: bool) ->
             helper.make_node("Less", ["k" if is_before else "k_after", "end"], ["more"]),
         ],
         "body",
-        *([helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in p] for p in (inputs, outputs)),
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in inputs],
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs],
         constants,
     )
     nodes = [

@@ -12,6 +12,7 @@ from tflmgen.frontend.model_graph import without_captured
 from tflmgen.frontend.tflite import FileSignature, Model
 from tflmgen.gradients.adapters import add_adapters
 from tflmgen.gradients.branch_gradients import branch_gradients
+from tflmgen.gradients.float_layers import LayerChoice, with_float_layers
 from tflmgen.gradients.flow_graph import FlowGraph, give_own_graphs, graphs_of, model_of, run_early, without_dead_nodes
 from tflmgen.gradients.graph_arithmetic import Arithmetic
 from tflmgen.gradients.kept_values import KeptValues, work_of
@@ -103,6 +104,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
     base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
     base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
+    with_float_layers(base, LayerChoice(options.weights.trainable, options.weights.last), model.name)
+    _check_outputs(model, base, ports, options)
     if options.adapter is not None:
         add_adapters(base, options.adapter, model.name)
     share_parameters(base)
@@ -181,10 +184,19 @@ def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> 
         number = "one output" if count == 1 else "two outputs"
         raise _refused(model, f"the loss is of {number}", f"Choose: --target-output, of {', '.join(outputs)}")
     places = tuple(map(outputs.index, names))
-    tensors = [model.subgraphs[signature.subgraph].tensors[signature.outputs[place][1]] for place in places]
+    return _Ports(inputs, outputs, places)
+
+
+_OF_INTEGERS = "Layers that are named to train become float: --last N, or --trainable NAME"
+
+
+def _check_outputs(model: Model, base: FlowGraph, ports: _Ports, options: TrainingOptions) -> None:
+    """Refuses outputs that no loss can be computed of."""
+    names = [ports.outputs[place] for place in ports.places]
+    tensors = [base.tensors[base.outputs[place]] for place in ports.places]
     for name, tensor in zip(names, tensors, strict=True):
         if tensor.dtype is not DType.FLOAT32:
-            raise _refused(model, f"a loss requires a float32 output; '{name}' is {tensor.type_name}", "")
+            raise _refused(model, f"a loss requires a float32 output; '{name}' is {tensor.type_name}", _OF_INTEGERS)
         if options.loss is None and int(np.prod(tensor.shape)) != 1:
             raise _refused(model, f"a loss has one element; '{name}' has shape {list(tensor.shape)}", "")
     if tensors[0].shape != tensors[-1].shape:
@@ -194,7 +206,6 @@ def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> 
             f"{list(tensors[-1].shape)}",
             "",
         )
-    return _Ports(inputs, outputs, places)
 
 
 def _refused(model: Model, rule: str, advice: str) -> ModelError:

@@ -6,9 +6,17 @@ from pathlib import Path
 
 from tflmgen.commands.prepared_model import converted_first
 from tflmgen.frontend.onnx import file_of_source, stem_of_source
-from tflmgen.frontend.tflite import write_model
-from tflmgen.gradients import TrainingModel, derive_training_model, parse_training_options
+from tflmgen.frontend.tflite import Model, write_model
+from tflmgen.gradients import (
+    TrainingModel,
+    derive_training_model,
+    parse_training_options,
+    plan_within,
+    training_curve,
+)
+from tflmgen.hardware import load_board
 from tflmgen.options import OutputOptions, SourceOptions, TrainOptions
+from tflmgen.settings import parse_budget
 from tflmgen.sources import read_source
 from tflmgen.terminal import Column, Console, Table, count
 from tflmgen.user_files import check_writable, write_whole
@@ -22,15 +30,23 @@ WEIGHTS = (
 )
 
 
+CURVE = tuple(Column(title, numeric=True) for title in ("RAM", "done again"))
+
+
 def train_command(
-    model: Path, target: Path | None, choices: TrainOptions, source: SourceOptions, output: OutputOptions
+    model: Path, target: Path | None, board: str, choices: TrainOptions, source: SourceOptions, output: OutputOptions
 ) -> None:
     """Writes a model that trains to `target`, by default MODEL-train.tflite, and prints which weights do."""
     console, wanted = Console(output), parse_training_options(choices)
+    budget = parse_budget(choices.ram_budget)
     path = target or Path(f"{stem_of_source(model)}-train.tflite")
     check_writable(path, file_of_source(model))
-    file = converted_first(model, source, output)
-    trained = derive_training_model(read_source(file, source if file == model else SourceOptions()), wanted)
+    read = _source(model, source, output)
+    if budget is None:
+        trained = derive_training_model(read, wanted)
+    else:
+        with console.progress(f"Planning {model.name}"):
+            trained = plan_within(read, wanted, load_board(board), budget).trained
     data = write_model(trained.model)
     write_whole(path, data)
     console.json(_as_json(model, path, len(data), trained))
@@ -40,6 +56,27 @@ def train_command(
         f"{count(trained.optimizer_bytes)} bytes of state beside them."
     )
     console.line(f"Wrote {path}: signatures {', '.join(s.key for s in trained.model.signatures)}.")
+
+
+def training_curve_command(
+    model: Path, board: str, choices: TrainOptions, source: SourceOptions, output: OutputOptions
+) -> None:
+    """Prints the RAM of a model that trains against the work that it does again; writes no file."""
+    console, wanted = Console(output), parse_training_options(choices)
+    read = _source(model, source, output)
+    with console.progress(f"Planning {model.name}"):
+        plans = training_curve(read, wanted, load_board(board))
+    points = [{"ram_bytes": plan.ram_bytes, "done_again": round(plan.trained.kept.part_again, 4)} for plan in plans]
+    rows = [(count(plan.ram_bytes), f"{plan.trained.kept.part_again:.0%}") for plan in plans]
+    console.table(Table(f"RAM of {model.name} that trains, and the part of the forward pass done again", CURVE, rows))
+    console.line("Write one with --ram-budget and its RAM.")
+    console.json({"model": model.name, "board": board, "points": points})
+
+
+def _source(model: Path, source: SourceOptions, output: OutputOptions) -> Model:
+    """The model, converted if it is one of TensorFlow."""
+    file = converted_first(model, source, output)
+    return read_source(file, source if file == model else SourceOptions(), for_training=True)
 
 
 def _rows(trained: TrainingModel) -> list[tuple[str, ...]]:

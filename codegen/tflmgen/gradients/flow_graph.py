@@ -17,6 +17,7 @@ from tflmgen.errors import Location
 from tflmgen.frontend.model_graph import CONTROL_FLOW
 from tflmgen.frontend.tflite import CUSTOM, FileOperator, FileTensor, Model, ModelBuilder, SubGraphBuilder
 from tflmgen.ir import DType, contents
+from tflmgen.kernels import traits_of
 
 ABSENT = -1
 """Index of an optional input that is not there."""
@@ -82,6 +83,10 @@ class FlowGraph:
         if constant.data is None or constant.dtype in (None, DType.INT4):
             return None
         return np.frombuffer(constant.data, self.dtype(tensor).numpy).reshape(constant.shape)
+
+    def copy(self) -> FlowGraph:
+        """A graph of the same nodes, to which others may be added."""
+        return FlowGraph(self.name, list(self.tensors), list(self.nodes), list(self.inputs), list(self.outputs))
 
     def copy_tensor(self, tensor: FileTensor) -> int:
         """Adds a tensor like one of another graph; its index."""
@@ -169,6 +174,27 @@ def reachable(entries: Sequence[FlowGraph]) -> list[FlowGraph]:
     return list(reached)
 
 
+def give_own_graphs(entry: FlowGraph) -> None:
+    """Gives an entry copies of all graphs that it runs, but of the initialiser, which runs once for all entries.
+
+    A graph that two entries run would be a function, in whose memory the callers' values are live at a time.
+    """
+    copies: dict[FlowGraph, FlowGraph] = {}
+
+    def own(node: FlowNode) -> FlowNode:
+        if not node.graphs or INITIALISER in node.graph_options:
+            return node
+        return replace(node, graphs=[copied(graph) for graph in node.graphs])
+
+    def copied(graph: FlowGraph) -> FlowGraph:
+        if graph not in copies:
+            copies[graph] = graph.copy()
+            copies[graph].nodes = [own(node) for node in graph.nodes]
+        return copies[graph]
+
+    entry.nodes = [own(node) for node in entry.nodes]
+
+
 def model_of(
     entries: Mapping[str, tuple[FlowGraph, Sequence[str], Sequence[str]]], name: str, description: str
 ) -> Model:
@@ -213,6 +239,30 @@ def without_dead_nodes(graph: FlowGraph, keeps: frozenset[str]) -> None:
         node.inputs, node.outputs = [numbers[t] for t in node.inputs], [numbers[t] for t in node.outputs]
     graph.inputs, graph.outputs = [numbers[t] for t in graph.inputs], [numbers[t] for t in graph.outputs]
     graph.forget_constants()
+
+
+def run_early(graph: FlowGraph, first: int, lasting: frozenset[int]) -> None:
+    """Moves nodes from place `first` on, which update variables, behind the last node before it that they wait for.
+
+    Gradients then need not be kept until the end. A new value waits for the last reader of the old one.
+
+    lasting  values of variables
+    """
+    early, late = graph.nodes[:first], graph.nodes[first:]
+    places = {t: place for place, node in enumerate(early) for t in node.outputs}
+    views = {t: t for t in lasting}
+    for node in early:
+        if traits_of(node.name).view and node.inputs[0] in views:
+            views[node.outputs[0]] = views[node.inputs[0]]
+    readers = {views[t]: place for place, node in enumerate(early) for t in node.inputs if t in views}
+    waits: list[int] = []
+    for node in late:
+        waits.append(max((max(places.get(t, 0), readers.get(t, 0)) for t in node.inputs), default=0))
+        places |= dict.fromkeys(node.outputs, waits[-1])
+    following: dict[int, list[FlowNode]] = {}
+    for node, place in zip(late, waits, strict=True):
+        following.setdefault(place, []).append(node)
+    graph.nodes = [n for place, node in enumerate(early) for n in (node, *following.get(place, ()))]
 
 
 def location_of(model: str, graph: FlowGraph, node: FlowNode) -> Location:

@@ -160,6 +160,10 @@ def _gather(context: RuleContext, gradients: Sequence[int | None]) -> Gradients:
     indices = context.input(1)
     if a.graph.dtype(indices) is not DType.INT32:
         indices = a.cast(indices, DType.INT32)
+    if math.prod(a.shape(indices)) == 1:
+        parts = [a.integers([0] * axis), a.reshape(indices, (1,)), a.integers([0] * (len(shape) - axis - 1))]
+        begin = a.concatenate([part for part in parts if a.shape(part) != (0,)], 0)
+        return [_put(context, a.reshape(gradient, (*shape[:axis], 1, *shape[axis + 1 :])), begin)]
     batches, chosen = math.prod(shape[:batch]), len(context.shape(1)) - batch
     if batches > 1:
         first = np.arange(batches, dtype=np.int32).reshape(*shape[:batch], *(1,) * chosen) * shape[axis]

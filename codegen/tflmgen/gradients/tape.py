@@ -9,15 +9,20 @@ Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd ed., 2008, chapt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tflmgen.errors import ModelError, Problem
 from tflmgen.gradients.activity import active_tensors
 from tflmgen.gradients.flow_graph import ABSENT, FlowGraph, FlowNode, location_of
 from tflmgen.gradients.gradient_rules import RULES, WITHOUT_RULE
 from tflmgen.gradients.graph_arithmetic import Arithmetic
+from tflmgen.gradients.kept_values import KeptValues, work_of
+from tflmgen.gradients.recomputed_segments import AFTER, RecomputedValues, SegmentPlan
 from tflmgen.gradients.rule import Gradients, NoGradientError, RuleContext
 from tflmgen.ir import DType
+
+KEEP_ALL = 1 << 62
+"""Limit of kept bytes that nothing exceeds."""
 
 ControlRule = Callable[["Tape", FlowNode, FlowNode, Sequence[int | None]], Gradients]
 """Rule for a node that runs graphs: tape, node of the source, its copy in the forward pass, gradients by result."""
@@ -30,11 +35,15 @@ class Derivation:
     model     its name, for messages
     control   rules of nodes that run graphs
     presence  whether to tell gradients that are 0 from those that a step does not have, of a branch that is not taken
+    kept_limit  bytes up to which a loop keeps all that its gradient reads; above, it keeps checkpoints
+    account   of what is kept, and computed again
     """
 
     model: str
     control: Mapping[str, ControlRule]
     presence: bool
+    kept_limit: int = KEEP_ALL
+    account: KeptValues = field(default_factory=KeptValues)
 
 
 class Tape:
@@ -47,6 +56,8 @@ class Tape:
     active    tensors of the source that depend on weights
     kept      tensors of `forward` that the backward pass reads -> inputs of `backward`, where that is another graph
     present   gradient -> whether this step has it, of bool; those without an entry are always there
+    asked     tensors of the source that rules of gradients have asked for
+    plan      of segments that are computed again, where both passes are one graph
     """
 
     def __init__(
@@ -57,14 +68,20 @@ class Tape:
         backward: FlowGraph,
         inputs: Sequence[int],
         active: Sequence[bool],
+        plan: SegmentPlan | None = None,
     ) -> None:
         self.derivation, self.source, self.forward, self.backward = derivation, source, forward, backward
         self.active = active_tensors(source, active)
         self.arithmetic = Arithmetic(backward)
         self.kept: dict[int, int] = {}
         self.present: dict[int, int] = {}
+        self.asked: set[int] = set()
         self.values = dict(zip(source.inputs, inputs, strict=True))
         self._copies = [self._copy(node) for node in source.nodes]
+        self._again: RecomputedValues | None = None
+        if plan is not None:
+            weights = {tensor for tensor, is_active in zip(source.inputs, active, strict=True) if is_active}
+            self._again = RecomputedValues(plan, source, self.value, self._copy_again, self._behind, weights)
 
     def value(self, tensor: int) -> int:
         """A tensor of the source in the forward pass."""
@@ -76,12 +93,27 @@ class Tape:
 
     def _copy(self, node: FlowNode) -> FlowNode:
         inputs, outputs = [self.value(t) for t in node.inputs], [self.value(t) for t in node.outputs]
+        return self._copied(node, inputs, outputs)
+
+    def _copied(self, node: FlowNode, inputs: Sequence[int], outputs: Sequence[int]) -> FlowNode:
         copy = self.forward.add_node(node.name, inputs, outputs, node.options)
         copy.graphs, copy.graph_options, copy.source = list(node.graphs), node.graph_options, node.source
         return copy
 
+    def _copy_again(self, node: FlowNode, inputs: Sequence[int]) -> FlowNode:
+        """A node of the source once more, with other operands and results."""
+        outputs = [self.forward.copy_tensor(self.source.tensors[tensor]) for tensor in node.outputs]
+        self.derivation.account.again += work_of(self.source, node)
+        return self._copied(node, inputs, outputs)
+
+    def _behind(self, value: int, token: int) -> int:
+        return self.forward.compute(AFTER, [value, token], self.forward.shape(value))
+
     def keep(self, tensor: int) -> int:
         """A tensor of the source in the backward pass."""
+        self.asked.add(tensor)
+        if self._again is not None:
+            return self._again.value(tensor)
         return self.keep_forward(self.value(tensor))
 
     def keep_forward(self, tensor: int) -> int:
@@ -108,20 +140,28 @@ class Tape:
         """
         known = {tensor: [gradient] for tensor, gradient in seeds.items()}
         stays = set(wanted)
-        for node, copy in zip(reversed(self.source.nodes), reversed(self._copies), strict=True):
+        for place, (node, copy) in reversed(list(enumerate(zip(self.source.nodes, self._copies, strict=True)))):
             results = [self._sum(known, tensor, stays) for tensor in node.outputs]
             if all(gradient is None for gradient in results):
                 continue
             if not any(tensor in self.active for tensor in node.inputs):
                 continue
-            by_input = self._apply(node, copy, results)
-            present = self.any_present([gradient for gradient in results if gradient is not None])
+            known_results = [gradient for gradient in results if gradient is not None]
+            by_input = self._apply(node, self._entered(place, copy, known_results[0]), results)
+            present = self.any_present(known_results)
             for tensor, gradient in zip(node.inputs, by_input, strict=False):
                 if gradient is not None and tensor in self.active:
                     known.setdefault(tensor, []).append(gradient)
                     if present is not None and not node.graphs and gradient not in self.present:
                         self.present[gradient] = present
         return [self._sum(known, tensor, stays) for tensor in wanted]
+
+    def _entered(self, place: int, copy: FlowNode, gradient: int) -> FlowNode:
+        """The copy of a node that its gradient may read: of one that runs graphs, in its segment if it has one."""
+        if self._again is None:
+            return copy
+        self._again.enter(place, gradient)
+        return (self._again.node(place) if copy.graphs else None) or copy
 
     def _sum(self, known: dict[int, list[int]], tensor: int, stays: set[int]) -> int | None:
         """The sum of what the readers of a tensor added to its gradient."""
@@ -135,12 +175,34 @@ class Tape:
 
     def joined(self, parts: Sequence[int]) -> int:
         """The sum of gradients, which a step has where it has any of them."""
-        total, present = parts[0], self.any_present(parts)
-        for part in parts[1:]:
-            total = self.arithmetic.add(total, part)
+        total, *others = sorted(parts, key=lambda part: self._written(part) is not None) if len(parts) > 1 else parts
+        present = self.any_present(parts)
+        for part in others:
+            total = self._added(total, part)
         if present is not None:
             self.present[total] = present
         return total
+
+    def _written(self, gradient: int) -> FlowNode | None:
+        """The operator that writes a gradient among zeros, where it does not fill the tensor."""
+        node = self._producer(gradient)
+        if node is None or node.name != "DYNAMIC_UPDATE_SLICE":
+            return None
+        zeros = self._producer(node.inputs[0])
+        return node if zeros is not None and zeros.name == "FILL" else None
+
+    def _producer(self, tensor: int) -> FlowNode | None:
+        return next((node for node in reversed(self.backward.nodes) if tensor in node.outputs), None)
+
+    def _added(self, total: int, part: int) -> int:
+        """The sum of gradients; one that is written among zeros, such as a row's, is added to its place alone."""
+        a, node = self.arithmetic, self._written(part)
+        if node is None:
+            return a.add(total, part)
+        _, update, begin = node.inputs
+        shape = a.shape(update)
+        own = a.graph.compute("SLICE", [total, begin, a.integers(list(shape))], shape)
+        return a.graph.compute("DYNAMIC_UPDATE_SLICE", [total, a.add(own, update), begin], a.shape(total))
 
     def any_present(self, gradients: Sequence[int]) -> int | None:
         """Whether a step has any of some gradients, of bool; None if it always has."""

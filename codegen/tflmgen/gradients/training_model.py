@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,12 +12,16 @@ from tflmgen.frontend.model_graph import without_captured
 from tflmgen.frontend.tflite import FileSignature, Model
 from tflmgen.gradients.adapters import add_adapters
 from tflmgen.gradients.branch_gradients import branch_gradients
-from tflmgen.gradients.flow_graph import FlowGraph, graphs_of, model_of, without_dead_nodes
+from tflmgen.gradients.float_layers import LayerChoice, with_float_layers
+from tflmgen.gradients.flow_graph import FlowGraph, give_own_graphs, graphs_of, model_of, run_early, without_dead_nodes
 from tflmgen.gradients.graph_arithmetic import Arithmetic
+from tflmgen.gradients.kept_values import KeptValues, work_of
 from tflmgen.gradients.loop_gradients import loop_rule
 from tflmgen.gradients.losses import LossTensors, add_loss
+from tflmgen.gradients.recomputed_segments import SegmentPlan, kept_bytes, plan_segments
+from tflmgen.gradients.shared_parameters import share_parameters
 from tflmgen.gradients.state import TrainingVariable, VariableAccess, initialise_once, initialiser
-from tflmgen.gradients.tape import ControlRule, Derivation, Tape
+from tflmgen.gradients.tape import KEEP_ALL, ControlRule, Derivation, Tape
 from tflmgen.gradients.update_step import StepOptions, UpdateStep
 from tflmgen.gradients.weight_choice import Weight, WeightChoice, choose, find_weights, lift_weights
 from tflmgen.ir import DType
@@ -47,6 +51,7 @@ class TrainingOptions:
     portable        without the operator that refuses bad labels and losses, which other runtimes lack
     check_gradients with the same operator for gradients that are not finite
     adapter         rank of adapters beside the matrices of layers; None: none
+    kept_limit      bytes up to which a loop keeps all that its gradient reads
     """
 
     loss: Loss | None
@@ -59,15 +64,17 @@ class TrainingOptions:
     portable: bool = False
     check_gradients: bool = False
     adapter: int | None = None
+    kept_limit: int = KEEP_ALL
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingModel:
-    """The Model, all weights that could train, and bytes of state beside the weights."""
+    """The Model, all weights that could train, bytes of state beside the weights, and what a step keeps of values."""
 
     model: Model
     weights: tuple[Weight, ...]
     optimizer_bytes: int
+    kept: KeptValues = field(default_factory=KeptValues)
 
     @property
     def elements(self) -> int:
@@ -97,9 +104,12 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
     base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
     base.inputs, base.outputs = [t for _, t in signature.inputs], [t for _, t in signature.outputs]
+    with_float_layers(base, LayerChoice(options.weights.trainable, options.weights.last), model.name)
+    _check_outputs(model, base, ports, options)
     if options.adapter is not None:
         add_adapters(base, options.adapter, model.name)
-    sites = find_weights(base)
+    share_parameters(base)
+    sites = find_weights(base, model.tells_parameters)
     choose(sites.weights, options.weights, model.name)
     trained = lift_weights(base, sites)
     variables = [TrainingVariable(weight.name, weight.tensor) for weight in trained]
@@ -111,7 +121,7 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     first = initialiser([*variables, *update.variables])
     infer = _of_variables("infer", base, base.outputs, plain, variables, first)
     evaluate = _evaluation(loss_graph, loss, plain, variables, first, options)
-    train = _training(loss_graph, loss, plain, update, first, options, model.name)
+    train, kept = _training(loss_graph, loss, plain, update, first, options, model.name)
     inputs = ports.inputs if options.loss is None else (*ports.inputs, target)
     correct = () if loss.correct is None else ("correct",)
     entries = {
@@ -121,7 +131,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     }
     for graph, _, _ in entries.values():
         without_dead_nodes(graph, EFFECTS)
-    return TrainingModel(model_of(entries, model.name, model.description), sites.weights, update.state_bytes)
+        give_own_graphs(graph)
+    return TrainingModel(model_of(entries, model.name, model.description), sites.weights, update.state_bytes, kept)
 
 
 def _check_variables(model: Model) -> None:
@@ -173,10 +184,19 @@ def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> 
         number = "one output" if count == 1 else "two outputs"
         raise _refused(model, f"the loss is of {number}", f"Choose: --target-output, of {', '.join(outputs)}")
     places = tuple(map(outputs.index, names))
-    tensors = [model.subgraphs[signature.subgraph].tensors[signature.outputs[place][1]] for place in places]
+    return _Ports(inputs, outputs, places)
+
+
+_OF_INTEGERS = "Layers that are named to train become float: --last N, or --trainable NAME"
+
+
+def _check_outputs(model: Model, base: FlowGraph, ports: _Ports, options: TrainingOptions) -> None:
+    """Refuses outputs that no loss can be computed of."""
+    names = [ports.outputs[place] for place in ports.places]
+    tensors = [base.tensors[base.outputs[place]] for place in ports.places]
     for name, tensor in zip(names, tensors, strict=True):
         if tensor.dtype is not DType.FLOAT32:
-            raise _refused(model, f"a loss requires a float32 output; '{name}' is {tensor.type_name}", "")
+            raise _refused(model, f"a loss requires a float32 output; '{name}' is {tensor.type_name}", _OF_INTEGERS)
         if options.loss is None and int(np.prod(tensor.shape)) != 1:
             raise _refused(model, f"a loss has one element; '{name}' has shape {list(tensor.shape)}", "")
     if tensors[0].shape != tensors[-1].shape:
@@ -186,7 +206,6 @@ def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> 
             f"{list(tensors[-1].shape)}",
             "",
         )
-    return _Ports(inputs, outputs, places)
 
 
 def _refused(model: Model, rule: str, advice: str) -> ModelError:
@@ -265,27 +284,17 @@ def _training(
     first: FlowGraph,
     options: TrainingOptions,
     model: str,
-) -> FlowGraph:
-    """Forward pass, the check of the loss, backward pass, updates."""
+) -> tuple[FlowGraph, KeptValues]:
+    """Forward pass, the check of the loss, backward pass, updates; and what of the first is kept."""
     plain += loss.target is not None
     graph, inputs, state = _enter("train", source, plain, update.weights, first)
     rate = update.add_inputs(graph)
-    control: dict[str, ControlRule] = {
-        "IF": branch_gradients,
-        "CALL": branch_gradients,
-        "STABLEHLO_COMPOSITE": branch_gradients,
-    }
-    control |= dict.fromkeys(("WHILE", "STABLEHLO_WHILE"), loop_rule(options.max_iterations))
     active = [False] * plain + [True] * len(update.weights)
-    derivation = Derivation(model, control, update.needs_presence)
-    tape = Tape(derivation, source, graph, graph, inputs, active)
-    value, a = tape.value(loss.loss), Arithmetic(graph)
-    seed = a.number(1)
-    if not options.portable:
-        is_good = a.compare("LESS_EQUAL", a.absolute(value), a.number(_GREATEST))
-        if loss.valid is not None:
-            is_good = graph.compute("LOGICAL_AND", [is_good, tape.value(loss.valid)], (), DType.BOOL)
-        seed = graph.compute(REQUIRE, [is_good, seed], ())
+    derivation = Derivation(model, _control_rules(options), update.needs_presence, options.kept_limit)
+    plan = _segments(derivation, source, loss, active, options)
+    tape = Tape(derivation, source, graph, graph, inputs, active, plan)
+    value = tape.value(loss.loss)
+    seed = _seed(tape, value, loss, options)
     weights = inputs[plain:]
     gradients = tape.gradients({loss.loss: seed}, source.inputs[plain:])
     present = tape.present
@@ -293,9 +302,45 @@ def _training(
         checked = _finite(graph, [gradient for gradient in gradients if gradient is not None])
         present = {checked[gradient]: flag for gradient, flag in present.items() if gradient in checked}
         gradients = [None if gradient is None else checked[gradient] for gradient in gradients]
+    end = len(graph.nodes)
     update.add(state, weights, gradients, present, seed, rate)
+    # TensorFlow Lite's runtime was seen to compute other weights where an assignment comes before a loop or branch.
+    if not options.portable:
+        run_early(graph, end, frozenset(weights))
     graph.outputs = [value]
-    return graph
+    account = derivation.account
+    account.bytes = kept_bytes(source, tape.asked)
+    account.forward += sum(work_of(source, node) for node in source.nodes)
+    return graph, account
+
+
+def _seed(tape: Tape, value: int, loss: LossTensors, options: TrainingOptions) -> int:
+    """The gradient of the loss by itself, 1, which a step has only if its labels exist and its loss is finite."""
+    graph, a = tape.forward, tape.arithmetic
+    if options.portable:
+        return a.number(1)
+    is_good = a.compare("LESS_EQUAL", a.absolute(value), a.number(_GREATEST))
+    if loss.valid is not None:
+        is_good = graph.compute("LOGICAL_AND", [is_good, tape.value(loss.valid)], (), DType.BOOL)
+    return graph.compute(REQUIRE, [is_good, a.number(1)], ())
+
+
+def _control_rules(options: TrainingOptions) -> Mapping[str, ControlRule]:
+    calls = dict.fromkeys(("IF", "CALL", "STABLEHLO_COMPOSITE"), branch_gradients)
+    return calls | dict.fromkeys(("WHILE", "STABLEHLO_WHILE"), loop_rule(options.max_iterations))
+
+
+def _segments(
+    derivation: Derivation, source: FlowGraph, loss: LossTensors, active: Sequence[bool], options: TrainingOptions
+) -> SegmentPlan | None:
+    """Segments that are computed again, by what the gradients of one derivation for trial ask for."""
+    if options.portable or options.kept_limit >= KEEP_ALL:
+        return None
+    trial = FlowGraph("trial")
+    inputs = [trial.copy_tensor(source.tensors[tensor]) for tensor in source.inputs]
+    tape = Tape(replace(derivation, account=KeptValues()), source, trial, trial, inputs, active)
+    tape.gradients({loss.loss: Arithmetic(trial).number(1)}, source.inputs)
+    return plan_segments(source, tape.asked, options.kept_limit)
 
 
 def _finite(graph: FlowGraph, gradients: Sequence[int]) -> dict[int, int]:

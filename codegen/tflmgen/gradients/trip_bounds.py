@@ -43,7 +43,27 @@ def trip_bound(graph: FlowGraph, loop: FlowNode) -> TripBound | None:
         if start is not None and step:
             counters[condition.inputs[place]] = Counter(start, step, body.dtype(own).bits)
     bound = _bound(condition, condition.outputs[0], counters, number(condition))
+    if bound is None and condition.outputs[0] in condition.inputs:
+        bound = _carried_bound(graph, loop, condition.inputs.index(condition.outputs[0]), counters, number(body))
     return None if bound is None else TripBound(bound.greatest, bound.exact and bound.greatest > 0)
+
+
+def _carried_bound(
+    graph: FlowGraph, loop: FlowNode, place: int, counters: dict[int, Counter], number: Number
+) -> TripBound | None:
+    """The bound of a loop that goes on while a variable is true, which its body computes: one iteration, and as many
+    as the comparison holds for the counters that the body has, those of before the iteration or of behind it."""
+    condition, body = loop.graphs
+    seen: dict[int, Counter] = {}
+    for own, before, after in zip(condition.inputs, body.inputs, body.outputs, strict=True):
+        if own in counters:
+            counter = counters[own]
+            seen |= {before: counter, after: Counter(counter.after(1), counter.step, counter.bits)}
+    bound = _bound(body, body.outputs[place], seen, number)
+    first = graph.values(loop.inputs[place])
+    if bound is None:
+        return None
+    return TripBound(1 + bound.greatest, bound.exact and first is not None and bool(first.all()))
 
 
 def _integer(graph: FlowGraph, tensor: int) -> int | None:

@@ -1,7 +1,8 @@
 """Choice of weights: which constants of a model train, and the graphs with these as inputs instead.
 
 A .tflite file does not say which constants were trained. Those that do are operands in a role of weights, and
-float constants of more than one element that are combined with what depends on the model's inputs.
+float constants of more than one element that are combined with what depends on the model's inputs. Of an ONNX source
+these are only constants that were made of its initialisers; a PyTorch source tells its parameters, which all train.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Weight:
     layers     names of the results that are computed with it
     trains     whether it does
     is_filler  whether it is taken for zeros that a converter gave a convolution without bias: it trains only if named
+
+    A source that names its parameters names the weight.
     """
 
     name: str
@@ -70,10 +73,11 @@ class WeightChoice:
 
 @dataclass(frozen=True, slots=True)
 class WeightSites:
-    """Weights of a model in the file's order, and which one each operand is."""
+    """Weights of a model in the file's order, which one each operand is, and whether the source told them."""
 
     weights: tuple[Weight, ...]
     sites: Mapping[Site, Weight]
+    is_told: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,29 +86,34 @@ class _ConstantUses:
 
     producers  tensor -> the node that computes it
     readers    tensor -> the nodes that read it
+    is_told    whether the source tells its parameters from other constants
     """
 
     graph: FlowGraph
     producers: Mapping[int, FlowNode]
     readers: Mapping[int, Sequence[FlowNode]]
+    is_told: bool
 
     @staticmethod
-    def of(graph: FlowGraph) -> _ConstantUses:
+    def of(graph: FlowGraph, is_told: bool) -> _ConstantUses:
         """Uses in a graph as it is now."""
         readers: dict[int, list[FlowNode]] = {}
         for node in graph.nodes:
             for tensor in dict.fromkeys(node.inputs):
                 readers.setdefault(tensor, []).append(node)
-        return _ConstantUses(graph, {tensor: node for node in graph.nodes for tensor in node.outputs}, readers)
+        producers = {tensor: node for node in graph.nodes for tensor in node.outputs}
+        return _ConstantUses(graph, producers, readers, is_told)
 
     def places(self, node: FlowNode) -> list[tuple[int, str]]:
         """(place, role) of a node's operands that may train."""
         traits = traits_of(node.name)
         known = traits.roles
         roles = {known.weights: "weights", known.bias: "bias", known.table: "table", known.slopes: "slopes"}
-        if known.weights is None and (traits.adds or traits.multiplies or traits.products):
+        if self.is_told:
+            roles = {**dict.fromkeys(range(len(node.inputs)), "operand"), **roles}
+        elif known.weights is None and (traits.adds or traits.multiplies or traits.products):
             roles |= dict.fromkeys(range(len(node.inputs)), "operand")
-        if node.name not in RULES:
+        if node.name not in RULES and not (self.is_told and node.graphs):
             return []
         return [
             (place, role)
@@ -133,7 +142,9 @@ class _ConstantUses:
         """One buffer is one weight. But converters store equal constants once, and biases begin as zeros: those that
         are one number everywhere are one weight only where their layers' weights are one."""
         tensor, weights = self.graph.tensors[index], traits_of(node.name).roles.weights
-        key: Key = ("buffer", tensor.buffer or tensor.data, tensor.shape)
+        key: Key = ("buffer", tensor.buffer or tensor.data, tensor.shape, tensor.parameters)
+        if tensor.parameters:
+            return key
         values = self.graph.values(index)
         if values is None or np.ptp(values) != 0:
             return key
@@ -150,6 +161,9 @@ class _ConstantUses:
         index = self.constant(node, place)
         if not self.graph.is_float(index) or not self._is_constant(node, place):
             return False
+        parameters = self.graph.tensors[index].parameters
+        if self.is_told or parameters == ():
+            return bool(parameters)
         if role == "bias" and self._is_placeholder(node, index):
             return False
         varies = any(not self._is_constant(node, other) for other, t in enumerate(node.inputs) if t >= 0)
@@ -169,27 +183,33 @@ class _ConstantUses:
         )
 
 
-def find_weights(entry: FlowGraph) -> WeightSites:
-    """All constants that may train, in a graph and those that it runs."""
+def find_weights(entry: FlowGraph, is_told: bool = False) -> WeightSites:
+    """All constants that may train, in a graph and those that it runs. is_told: the source tells its parameters."""
     weights: dict[Key, Weight] = {}
     sites: dict[Site, Weight] = {}
     names: set[str] = set()
-    for layer, (uses, node) in enumerate(_in_order(entry)):
+    for layer, (uses, node) in enumerate(_in_order(entry, is_told)):
         for place, role in uses.places(node):
             reader, at = uses.source(node, place)
             index = reader.inputs[at]
             tensor = uses.graph.tensors[index]
             key = uses.key(node, index, role)
             if key not in weights:
-                weights[key] = Weight(_unused(tensor.name or "weight", names), tensor, role, layer)
-                is_convolution = traits_of(node.name).window is Sliding.FILTER
-                weights[key].is_filler = role == "bias" and is_convolution and not constant_values(tensor).any()
+                name = "+".join(tensor.parameters or ()) or tensor.name or "weight"
+                weights[key] = Weight(_unused(name, names), tensor, role, layer)
+                weights[key].is_filler = _is_filler(node, tensor, role)
             weights[key].layers.append(uses.graph.tensors[node.outputs[0]].name)
             sites.setdefault((uses.graph, reader.outputs[0], at), weights[key])
     if _is_untrained([weight for weight in weights.values() if weight.role == "bias"]):
         for weight in weights.values():
             weight.is_filler = False
-    return WeightSites(tuple(weights.values()), sites)
+    return WeightSites(tuple(weights.values()), sites, is_told)
+
+
+def _is_filler(node: FlowNode, tensor: FileTensor, role: str) -> bool:
+    """Whether a constant may be zeros that a converter gave a convolution without bias."""
+    is_bias = role == "bias" and traits_of(node.name).window is Sliding.FILTER
+    return is_bias and not tensor.parameters and not constant_values(tensor).any()
 
 
 def _is_untrained(biases: Sequence[Weight]) -> bool:
@@ -197,12 +217,12 @@ def _is_untrained(biases: Sequence[Weight]) -> bool:
     return all(np.isin(constant_values(bias.tensor), (0, 1)).all() for bias in biases)
 
 
-def _in_order(graph: FlowGraph) -> list[tuple[_ConstantUses, FlowNode]]:
+def _in_order(graph: FlowGraph, is_told: bool) -> list[tuple[_ConstantUses, FlowNode]]:
     """All nodes in the order in which they run first, with the uses of their graph."""
     order, seen = [], {graph}
 
     def visit(inside: FlowGraph) -> None:
-        uses = _ConstantUses.of(inside)
+        uses = _ConstantUses.of(inside, is_told)
         for node in inside.nodes:
             order.append((uses, node))
             for inner in node.graphs:
@@ -244,7 +264,8 @@ def choose(weights: Sequence[Weight], choice: WeightChoice, model: str) -> None:
 
 
 def _matches(weight: Weight, pattern: str) -> bool:
-    return any(fnmatch.fnmatchcase(name, pattern) for name in (weight.name, *weight.layers))
+    names = (weight.name, *weight.layers, *(weight.tensor.parameters or ()))
+    return any(fnmatch.fnmatchcase(name, pattern) for name in names)
 
 
 def lift_weights(entry: FlowGraph, sites: WeightSites) -> list[Weight]:
@@ -287,7 +308,7 @@ def _as_inputs(graph: FlowGraph, weights: Sequence[Weight], sites: WeightSites) 
     inputs = {}
     for weight in weights:
         inputs[weight] = graph.input(weight.name, weight.tensor.shape)
-    uses = _ConstantUses.of(graph)
+    uses = _ConstantUses.of(graph, sites.is_told)
     for reader, place in [uses.source(node, place) for node in graph.nodes for place, _ in uses.places(node)]:
         chosen = sites.sites.get((graph, reader.outputs[0], place))
         if chosen is not None and chosen.trains:

@@ -193,6 +193,9 @@ class TrainOptions:
         False, "Return an error, and change no weight, where a gradient is not finite; keeps them all until then."
     )
     signature: str | None = option(None, "Signature to train.", "KEY", shown_default="the model's only one")
+    ram_budget: str | None = option(
+        None, "Compute values of the forward pass again until arena and state fit into BYTES: 20000, 32K.", "BYTES"
+    )
 
 
 class Emulator(str, Enum):

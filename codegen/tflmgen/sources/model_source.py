@@ -40,8 +40,11 @@ def is_tflite(path: Path) -> bool:
     return not is_lowered(path) and path.suffix.lower() != CIRCLE
 
 
-def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
-    """The Model of a file of any known format. Raises ModelError for a bad file, UsageError for bad options."""
+def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: bool = False) -> Model:
+    """The Model of a file of any known format. Raises ModelError for a bad file, UsageError for bad options.
+
+    for_training  nothing is computed at build time of parameters that the source tells
+    """
     if not is_lowered(path):
         if options.shape or options.constant or options.nhwc_inputs:
             raise UsageError(
@@ -49,7 +52,8 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY) -> Model:
             )
         return read_model(path)
     module = _onnx_module(path)
-    model: Model = module.read_onnx(path, shape_options(options), _constants(options), options.nhwc_inputs)
+    shapes, constants = shape_options(options), _constants(options)
+    model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs, for_training)
     return model
 
 

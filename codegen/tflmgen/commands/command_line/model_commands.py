@@ -108,14 +108,21 @@ def train(
         Path | None,
         typer.Option("--output", "-o", metavar="OUT.tflite", show_default="MODEL-train.tflite", help="Output file."),
     ] = None,
+    board: BoardName = "mps2_an386",
+    pareto: Annotated[
+        bool, typer.Option("--pareto", help="Print the Pareto front of RAM and of work that is done again.")
+    ] = False,
     choices: TrainOptions,
     source: SourceOptions,
     output: OutputOptions,
 ) -> None:
     """Write a float MODEL as one that learns on the device: signatures infer, train and evaluate."""
-    from tflmgen.commands.train import train_command
+    from tflmgen.commands.train import train_command, training_curve_command
 
-    train_command(model, file, choices, source, output)
+    if pareto:
+        training_curve_command(model, board, choices, source, output)
+    else:
+        train_command(model, file, board, choices, source, output)
 
 
 @command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")

@@ -22,6 +22,7 @@ from tflmgen.frontend.onnx.layout_graph import (
 )
 from tflmgen.frontend.onnx.lowerings import NOT_EVALUATED
 from tflmgen.frontend.onnx.node import OnnxNode
+from tflmgen.frontend.onnx.parameter_array import as_parameter, names_of
 
 OWN_DOMAINS = ("", "ai.onnx")
 
@@ -51,6 +52,10 @@ MOVING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "
 """Operators of which a dequantised constant keeps its integers, because their lowering knows them."""
 
 
+CUTTING = MOVING | {"Slice", "Split", "Concat", "Cast", "CastLike", "Shape", "Size"}
+"""Operators whose results have each element of a parameter once at most: they are evaluated even if it trains."""
+
+
 def _onnx_type(array: Array) -> int:
     return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
@@ -69,11 +74,21 @@ def is_foldable(node: OnnxNode) -> bool:
     return sum(value.size for value in node.inputs if value is not None) <= LARGEST_FOLDED
 
 
+def computes_parameters(node: OnnxNode) -> bool:
+    """Whether the node would be evaluated, and its results change with parameters."""
+    return node.op not in CUTTING and any(map(names_of, _contents(node))) and is_foldable(node)
+
+
+def _contents(node: OnnxNode) -> list[Array | None]:
+    return [value.constant for value in node.inputs if value is not None]
+
+
 def evaluated(node: OnnxNode, domain: str) -> list[OnnxValue] | None:
     """The results by ONNX's reference evaluator; None where it can't evaluate the node."""
     names = [name for name in node.proto.input if name]
-    arrays = [value.constant for value in node.inputs if value is not None]
-    feeds = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
+    arrays = _contents(node)
+    feeds = {name: np.asarray(array) for name, array in zip(names, arrays, strict=True) if array is not None}
+    parameters = frozenset[str]().union(*map(names_of, arrays))
     inputs = [onnx.helper.make_tensor_value_info(n, _onnx_type(a), a.shape) for n, a in feeds.items()]
     outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.proto.output if name]
     body = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
@@ -91,7 +106,7 @@ def evaluated(node: OnnxNode, domain: str) -> list[OnnxValue] | None:
     results = [np.asarray(next(evaluated)) if name else None for name in node.proto.output]
     if any(array is not None and array.dtype not in NUMPY_DTYPES for array in results):
         return None
-    return [constant(array) if array is not None else constant(0) for array in results]
+    return [constant(as_parameter(array, parameters)) if array is not None else constant(0) for array in results]
 
 
 READ = 4096

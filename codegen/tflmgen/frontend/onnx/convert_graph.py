@@ -16,7 +16,7 @@ from tflmgen.frontend.onnx.integer_operators import with_integer_operators
 from tflmgen.frontend.onnx.layer_graph import Graph
 from tflmgen.frontend.onnx.layout_graph import Array, OnnxValue, constant
 from tflmgen.frontend.onnx.merged_layers import with_merged_layers
-from tflmgen.frontend.onnx.model_notes import output_names, state_pairs
+from tflmgen.frontend.onnx.model_notes import output_names, parameter_names, state_pairs
 from tflmgen.frontend.onnx.node import dtype_of
 from tflmgen.frontend.onnx.node_error import NodeError
 from tflmgen.frontend.onnx.walk import Scope, Walker
@@ -31,17 +31,20 @@ class OnnxOptions:
     shapes       input -> its shape, for dynamic dimensions
     constants    input -> its value, for inputs that determine shapes
     nhwc_inputs  inputs of four dimensions come as NHWC instead of NCHW
+    for_training  nothing is computed now of parameters that the source tells
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
     nhwc_inputs: bool = False
+    for_training: bool = False
 
 
 def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: str = "") -> Model:
     """Lowers a model that ONNX's checker accepted. Raises ModelError, which names the node."""
     versions = {opset.domain: opset.version for opset in model.opset_import}
-    walker = Walker(path, versions)
+    parameters = parameter_names(model)
+    walker = Walker(path, versions, parameters, options.for_training and parameters is not None)
     graph = walker.new_graph(model.graph.name or "main")
     scope: Scope = {}
     initial = {tensor.name for tensor in model.graph.initializer}
@@ -74,7 +77,8 @@ def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: s
     codes, buffer = [g.codes for g in walker.graphs], walker.builder.buffer
     integer_model = with_integer_operators(walker.builder.model(), codes, buffer)
     whole = without_unused(with_merged_layers(integer_model, codes, buffer))
-    return replace(whole, sha256=digest, notes=tuple(walker.notes))
+    notes = tuple(walker.notes)
+    return replace(whole, sha256=digest, notes=notes, tells_parameters=parameters is not None)
 
 
 def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: OnnxOptions) -> OnnxValue:

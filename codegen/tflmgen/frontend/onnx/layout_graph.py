@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tflmgen.frontend.onnx.node_error import NodeError
 from tflmgen.frontend.onnx.open_size import OpenSize, as_sizes, file_sizes, has_open, is_open
+from tflmgen.frontend.onnx.parameter_array import as_parameter, names_of
 from tflmgen.frontend.tflite.builder import SubGraphBuilder
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor
 from tflmgen.ir import DType, Quantization
@@ -105,9 +106,15 @@ def check_constant(shape: Sequence[int], element_bytes: int = 4) -> None:
 
 def constant(array: Array | np.generic | Sequence[Any] | float, dtype: DType | None = None) -> OnnxValue:
     """The value of a numpy array. Raises KeyError for an element type that has no storage."""
-    array = np.asarray(array, None if dtype is None else dtype.numpy)
+    array = np.asanyarray(array, None if dtype is None else dtype.numpy)
     dtype = dtype or NUMPY_DTYPES[array.dtype]
     return OnnxValue(dtype, array.shape, tuple(range(array.ndim)), array)
+
+
+def parameter(value: OnnxValue, name: str) -> OnnxValue:
+    """A constant as a parameter of the source, if it is one of floats."""
+    assert value.constant is not None
+    return replace(value, constant=as_parameter(value.constant, [name]))
 
 
 def moved_constant(value: OnnxValue, move: Callable[[Array], Array]) -> OnnxValue:
@@ -162,7 +169,7 @@ class LayoutGraph:
         self.shapes: dict[int, Shape] = {}
         self.counted: dict[int, OnnxValue] = {}
         self.node = ""
-        self._constants: dict[tuple[DType, Shape, bytes, Quantization | None], int] = {}
+        self._constants: dict[tuple[DType, Shape, bytes, Quantization | None, frozenset[str]], int] = {}
         self._layouts: dict[tuple[int, Shape], int] = {}
 
     @property
@@ -207,10 +214,12 @@ class LayoutGraph:
     def constant(self, array: Array, dtype: DType | None = None, quantization: Quantization | None = None) -> int:
         """The tensor of a constant in the tensor's own order."""
         dtype = dtype or NUMPY_DTYPES[array.dtype]
-        key = (dtype, array.shape, array.tobytes(), quantization)
+        parameters = names_of(array)
+        key = (dtype, array.shape, array.tobytes(), quantization, parameters)
         if key not in self._constants:
             name = f"{self.node or self.name}:{len(self.tensors)}"
-            self._constants[key] = self.builder.constant(name, array, quantization, dtype)
+            tensor = self._constants[key] = self.builder.constant(name, array, quantization, dtype)
+            self.builder.tensors[tensor] = replace(self.tensors[tensor], parameters=tuple(sorted(parameters)))
             if dtype.is_float and np.isinf(array).any():
                 self.infinite.add(self._constants[key])
         return self._constants[key]
@@ -272,6 +281,10 @@ class LayoutGraph:
         if key not in self._layouts:
             self._layouts[key] = self._moved(value, order, key[1])
         return self._layouts[key]
+
+    def kept(self, value: OnnxValue) -> OnnxValue:
+        """A parameter as a value that is known at run time only; others as they are."""
+        return self.value(self.laid(value), value.shape) if names_of(value.constant) else value
 
     def _moved(self, value: OnnxValue, order: Shape, permutation: Shape) -> int:
         shape, quantization = stored_shape(value.shape, order), self.tensors[value.tensor].quantization

@@ -38,7 +38,7 @@ def batch_normalization(node: OnnxNode) -> list[OnnxValue]:
             outputs.append(g.add(g.mul(kept, momentum), g.mul(now, 1 - momentum)))
     known = [parameters.constant for parameters in (scale, shift, mean, variance)]
     if all(constant is not None for constant in known):
-        a, b, u, v = (np.asarray(constant, np.float64) for constant in known)
+        a, b, u, v = (np.asanyarray(constant, np.float64) for constant in known)
         factor = a / np.sqrt(v + epsilon)
         scaled = g.mul(value, channel(g, constant(factor, F32), value.rank))
         return [g.add(scaled, channel(g, constant(b - u * factor, F32), value.rank)), *outputs]

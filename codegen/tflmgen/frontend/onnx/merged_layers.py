@@ -101,10 +101,13 @@ def _sum_with_bias(
         return None
     if values.size != shape[-1] or graph.tensors[before.outputs[0]].shape != shape or constant in graph.codes:
         return None
-    at = places.bias
+    at, parameters = places.bias, graph.tensors[constant].parameters
     if len(before.inputs) > at and before.inputs[at] != ABSENT:
         old = graph.values(before.inputs[at])
         if old is None:
             return None
         values = values.reshape(-1) + old
-    return graph.constant_in_element(constant, values.reshape(-1).astype(np.float32), FLOAT), at
+        parameters = (*(graph.tensors[before.inputs[at]].parameters or ()), *(parameters or ()))
+    bias = graph.constant_in_element(constant, values.reshape(-1).astype(np.float32), FLOAT)
+    graph.tensors[bias] = replace(graph.tensors[bias], parameters=parameters)
+    return bias, at

@@ -3,21 +3,23 @@
 torch.onnx names outputs as the operators that compute them; the notes have the keys and fields under which forward()
 returns them, since a value within the graph may have the same name. State that PyTorch mutated, which ONNX lacks, is a
 pair of an input and the output that replaces it in the next invoke; first values are initialisers of the inputs.
+Of a PyTorch program the notes also have which initialisers are parameters: its buffers and constants are none.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import onnx
+from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.user_files import parse_json
 
-_OUTPUTS_KEY, _STATE_KEY = "tflmgen.outputs", "tflmgen.state"
+_OUTPUTS_KEY, _STATE_KEY, _PARAMETERS_KEY = "tflmgen.outputs", "tflmgen.state", "tflmgen.parameters"
 
 
 def texts_of(model: onnx.ModelProto, key: str) -> dict[str, str]:
@@ -96,3 +98,27 @@ def state_pairs(model: onnx.ModelProto) -> dict[str, str]:
         rule = f"its metadata '{_STATE_KEY}' names '{wrong[0]}' and '{wrong[1]}', which are no input and output of it"
         raise ModelError([Problem(Location(model.graph.name or "model"), rule)])
     return pairs
+
+
+def mark_parameters(model: onnx.ModelProto, parameters: Mapping[str, Any]) -> None:
+    """Notes which initialisers hold parameters of a PyTorch program, by the parameters' names there.
+
+    torch.onnx may name an initialiser differently, or store equal ones once: its contents tell then.
+    """
+    contents = {(tuple(value.shape), value.tobytes()): name for name, value in parameters.items()}
+    named = {}
+    for tensor in model.graph.initializer:
+        name = tensor.name if tensor.name in parameters else contents.get(_contents(tensor))
+        if name is not None:
+            named[tensor.name] = name
+    model.metadata_props.add(key=_PARAMETERS_KEY, value=json.dumps(named))
+
+
+def _contents(tensor: onnx.TensorProto) -> tuple[tuple[int, ...], bytes]:
+    return tuple(tensor.dims), numpy_helper.to_array(tensor).tobytes()
+
+
+def parameter_names(model: onnx.ModelProto) -> dict[str, str] | None:
+    """Initialiser -> the name of the parameter that it holds; None where nothing says which ones are parameters."""
+    is_known = any(entry.key == _PARAMETERS_KEY for entry in model.metadata_props)
+    return texts_of(model, _PARAMETERS_KEY) if is_known else None

@@ -33,10 +33,17 @@ OLDEST = 7
 
 
 def read_onnx(
-    path: Path, shapes: Mapping[str, Sequence[int]], constants: Mapping[str, object], nhwc_inputs: bool
+    path: Path,
+    shapes: Mapping[str, Sequence[int]],
+    constants: Mapping[str, object],
+    nhwc_inputs: bool,
+    for_training: bool = False,
 ) -> Model:
-    """The Model of an ONNX file. Raises ModelError, which names the node or input."""
-    source, name = _loaded(path), str(path)
+    """The Model of an ONNX file. Raises ModelError, which names the node or input.
+
+    for_training  parameters that a PyTorch program tells stay as they are, for what computes with them alone, too
+    """
+    source, name = _loaded(path, for_training), str(path)
     numbered, names = with_class_numbers(_valid(source, name))
     model, other_floats = with_float32(numbered)
     version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=0)
@@ -50,7 +57,8 @@ def read_onnx(
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = _constants(model, name, constants)
-    lowered = to_tflite(model, name, OnnxOptions(shapes, arrays, nhwc_inputs), _digest(path, source))
+    options = OnnxOptions(shapes, arrays, nhwc_inputs, for_training)
+    lowered = to_tflite(model, name, options, _digest(path, source))
     types = [f"its {' and '.join(other_floats)} values are computed in float32"] if other_floats else []
     return replace(lowered, notes=(*types, *lowered.notes), class_names=_named_outputs(model, names))
 
@@ -140,14 +148,14 @@ def _valid(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
         raise _error(name, f"it is no valid ONNX model: {reason_of(error)}") from error
 
 
-def _loaded(path: Path) -> onnx.ModelProto:
+def _loaded(path: Path, for_training: bool = False) -> onnx.ModelProto:
     name = str(path)
     parts = _torch_parts(path)
     if parts:
         file, function = parts
         if not file.exists():
             raise _error(str(file), "there is no such file")
-        return _exported(file, function, file.stat().st_mtime_ns)
+        return _exported(file, function, file.stat().st_mtime_ns, for_training)
     try:
         model = onnx.load_model_from_string(read_limited(path, MODEL_LIMIT))
     except FileNotFoundError:
@@ -196,9 +204,9 @@ def _torch_parts(path: Path) -> tuple[Path, str] | None:
 
 
 @lru_cache(maxsize=2)
-def _exported(path: Path, function: str, _changed: int) -> onnx.ModelProto:
+def _exported(path: Path, function: str, _changed: int, for_training: bool) -> onnx.ModelProto:
     """The ONNX model of a PyTorch program, exported once as long as the file does not change."""
-    model: onnx.ModelProto = onnx_of_torch(path, function)
+    model: onnx.ModelProto = onnx_of_torch(path, function, for_training)
     return model
 
 

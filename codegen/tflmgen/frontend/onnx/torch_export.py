@@ -26,7 +26,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem, reason_of
-from tflmgen.frontend.onnx.model_notes import keys_of_outputs, mark_state, name_outputs
+from tflmgen.frontend.onnx.model_notes import keys_of_outputs, mark_parameters, mark_state, name_outputs
 from tflmgen.frontend.onnx.pt2_archive import checked_archive
 from tflmgen.frontend.onnx.torch_decompositions import with_exact_operators
 
@@ -63,8 +63,10 @@ def _ended_in_time() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def onnx_of_torch(path: Path, function: str) -> Any:
+def onnx_of_torch(path: Path, function: str, for_training: bool = False) -> Any:
     """The ONNX ModelProto of a program: of a .pt2 file, or of what a function in a .py file returns.
+
+    for_training  its parameters stay as they are; else what is computed of them alone is computed now
 
     Raises ModelError with PyTorch's sentence, and the line of the user's file that it is about.
     """
@@ -74,7 +76,7 @@ def onnx_of_torch(path: Path, function: str) -> Any:
             warnings.simplefilter("ignore")
             with contextlib.nullcontext() if function else _ended_in_time():
                 torch, program = _exported(path, function)
-                return _onnx_with_state(torch, program)
+                return _onnx_with_state(torch, program, for_training)
     except ModelError:
         raise
     except _LateError:
@@ -163,18 +165,21 @@ def _agreeing_versions() -> Iterator[None]:
         inliner.call = call
 
 
-def _exported_to_onnx(torch: Any, program: Any, **ports: list[str]) -> Any:
+def _exported_to_onnx(torch: Any, program: Any, for_training: bool, **ports: list[str]) -> Any:
+    # torch.onnx's optimiser computes with parameters, and stores those once that begin as equal.
+    options = {"verbose": False, "optimize": not for_training, **ports}
     with _agreeing_versions():
-        return torch.onnx.export(with_exact_operators(torch, program), dynamo=True, verbose=False, **ports).model_proto
+        return torch.onnx.export(with_exact_operators(torch, program), dynamo=True, **options).model_proto
 
 
-def _onnx_with_state(torch: Any, program: Any) -> Any:
+def _onnx_with_state(torch: Any, program: Any, for_training: bool) -> Any:
     """The ONNX model of an exported program. Buffers that it mutates are state of the model."""
     signature = program.run_decompositions({}).graph_signature
     names = list(dict.fromkeys(signature.buffers_to_mutate.values()))
     keys = keys_of_outputs(torch, program)
     if not names:
-        model = _exported_to_onnx(torch, program)
+        model = _exported_to_onnx(torch, program, for_training)
+        mark_parameters(model, _parameters(torch, program))
         name_outputs(model, [entry.name for entry in model.graph.output], keys)
         return model
     if program.example_inputs is None:
@@ -193,11 +198,18 @@ def _onnx_with_state(torch: Any, program: Any) -> Any:
     before, after = ([f"{kind}.{name}" for name in names] for kind in ("state", "next"))
     # Names of the other outputs are torch.onnx's: those of this program may be other values' there.
     ports = {"input_names": [*before, *signature.user_inputs], "output_names": after}
-    model = _exported_to_onnx(torch, stateless, **ports)
+    model = _exported_to_onnx(torch, stateless, for_training, **ports)
     initial = [numpy_helper.from_array(buffers[name].numpy(), f"state.{name}") for name in names]
     mark_state(model, list(zip(before, after, strict=True)), initial)
+    mark_parameters(model, _parameters(torch, program))
     name_outputs(model, [entry.name for entry in model.graph.output if entry.name not in after], keys)
     return model
+
+
+def _parameters(torch: Any, program: Any) -> dict[str, Any]:
+    """Contents of the parameters of a program, by their names."""
+    kinds = (torch.float16, torch.float32, torch.float64)
+    return {name: v.detach().cpu().numpy() for name, v in program.named_parameters() if v.dtype in kinds}
 
 
 def _is_same(name: str, path: Path) -> bool:

@@ -7,6 +7,7 @@ are replaced by their definition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ from onnx import numpy_helper
 
 from tflmgen.errors import Location, ModelError, Problem, TflmgenError
 from tflmgen.frontend.onnx.all_lowerings import LOWERINGS
-from tflmgen.frontend.onnx.constant_nodes import OWN_DOMAINS, SEQUENCES, evaluated, is_foldable
+from tflmgen.frontend.onnx.constant_nodes import OWN_DOMAINS, SEQUENCES, computes_parameters, evaluated, is_foldable
 from tflmgen.frontend.onnx.layer_graph import Graph
-from tflmgen.frontend.onnx.layout_graph import NUMPY_DTYPES, OnnxValue, constant
+from tflmgen.frontend.onnx.layout_graph import NUMPY_DTYPES, OnnxValue, constant, parameter
 from tflmgen.frontend.onnx.moved_sizes import moved_sizes, with_numbers
 from tflmgen.frontend.onnx.node import ONNX_DTYPES, OnnxNode
 from tflmgen.frontend.onnx.node_error import NodeError, ShapeInputError
@@ -43,11 +44,16 @@ class Walker:
     declared  shapes without open dimensions that graphs declare, by the value's name
     notes     sentences for the user, in order
     line      of the PyTorch program that made the node that is being lowered: "net.py:12"
+    parameters  initialiser -> the source's name of the parameter that it holds; None: all initialisers are parameters
+    keeps       whether nodes are left as they are that compute with parameters alone, since these will change
     """
 
-    def __init__(self, path: str, versions: Mapping[str, int]) -> None:
+    def __init__(
+        self, path: str, versions: Mapping[str, int], parameters: Mapping[str, str] | None = None, keeps: bool = False
+    ) -> None:
         self.path = path
         self.versions = versions
+        self.parameters, self.keeps = parameters, keeps
         self.builder = ModelBuilder(name=path)
         self.graphs: list[Graph] = []
         self.declared: dict[str, tuple[int, ...]] = {}
@@ -68,7 +74,9 @@ class Walker:
         """Lowers a graph's nodes; `scope` holds its inputs and outer values. Returns its outputs."""
         for tensor in proto.initializer:
             if tensor.name not in scope:
-                scope[tensor.name] = self.constant(tensor, graph)
+                initial = self.constant(tensor, graph)
+                name = self.parameters.get(tensor.name) if self.parameters is not None else tensor.name
+                scope[tensor.name] = initial if name is None else parameter(initial, name)
         self.declared |= _declared_shapes(proto)
         for node in proto.node:
             self.node(node, graph, scope, self.versions)
@@ -140,7 +148,9 @@ class Walker:
         node = OnnxNode(proto, graph, inputs, version, self, scope)
         if node.op not in SEQUENCES and any(value is not None and value.parts is not None for value in inputs):
             raise NodeError("takes a sequence", f"Sequences are for {', '.join(sorted(SEQUENCES))}")
-        if is_foldable(node):
+        if self.keeps and computes_parameters(node):
+            node = replace(node, inputs=[None if value is None else graph.kept(value) for value in inputs])
+        elif is_foldable(node):
             folded = evaluated(node, domain)
             if folded is not None:
                 return folded

@@ -30,6 +30,8 @@ class FileTensor:
     buffer           index of the contents in the file; tensors with the same index share their bytes
     blocks           blockwise quantisation of a constant
     recorded_range   least and greatest value of a float tensor, if training with quantisation recorded them
+    parameters       names of the source's parameters that a constant's elements were made of; None: the source, such as
+                     a .tflite file, does not say which of its constants are parameters
     """
 
     index: int
@@ -45,6 +47,7 @@ class FileTensor:
     buffer: int
     blocks: BlockQuantization | None = None
     recorded_range: tuple[float, float] | None = None
+    parameters: tuple[str, ...] | None = None
 
     @staticmethod
     def added(
@@ -110,6 +113,7 @@ class Model:
     stages   of an application; a file has none
     notes    what its user should know of how it was read, a sentence each
     class_names  output -> names of its classes, which a source had as strings; a .tflite file has none here
+    tells_parameters  whether the source tells parameters from its other constants, as PyTorch does
     """
 
     name: str
@@ -121,6 +125,7 @@ class Model:
     stages: tuple[StagePart, ...] = ()
     notes: tuple[str, ...] = ()
     class_names: Mapping[str | int, tuple[str, ...]] = field(default_factory=dict)
+    tells_parameters: bool = False
 
     @property
     def operator_names(self) -> tuple[str, ...]:

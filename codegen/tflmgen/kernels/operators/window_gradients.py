@@ -1,4 +1,4 @@
-"""Gradients of convolutions and pools in float32, and TflmgenRequire: operators of models that train.
+"""Gradients of convolutions and pools in float32, TflmgenRequire and TflmgenAfter: operators of models that train.
 
 `tflmgen train` writes them; other runtimes have none of them. Options are those of the layer. A filter's gradient gets
 the layer's input and the gradient by its output; an input's gets the gradient by the output and the filter.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import Cost, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import Cost, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target, View
 from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.operator import Options, Rule, Shape
 from tflmgen.kernels.operators.custom import CustomOperator
@@ -188,6 +188,21 @@ class Require(CustomOperator):
         return Kernel("tflmgen_require", "require.h", operands, None, (Overlap(1, 0),), error="TFLMGEN_ERROR_ARGUMENT")
 
 
+class After(CustomOperator):
+    """Its first operand, once the second is computed: what reads it cannot run before, nor be merged with what did."""
+
+    name = "TflmgenAfter"
+    inputs = (2, 2)
+    rules = (*COMMON, one_type(DType.FLOAT32), output_is(DType.FLOAT32))
+
+    def infer(self, op: OperatorInstance) -> tuple[Shape]:
+        return (input_shape(op, 0),)
+
+    def kernel(self, op: OperatorInstance, target: Target) -> View:
+        del op, target
+        return View(0)
+
+
 OPERATORS = tuple(
     operator.row()
     for operator in (
@@ -198,5 +213,6 @@ OPERATORS = tuple(
         MaxPoolGradient(),
         AveragePoolGradient(),
         Require(),
+        After(),
     )
 )

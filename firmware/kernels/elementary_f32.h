@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* exp, the logistic function and tanh in float32, by single-precision operations alone: on every core the same bits.
- * From the exact result exp is less than 0.6 units in the last place away (1.1 where it is subnormal), tanh 1.4 or 1.
+ * From the exact result exp is less than 0.6 units in the last place away (1.1 where it is subnormal), the logistic
+ * function 2, tanh 1.8.
  *
  * The reductions are those of W. Cody and W. Waite, "Software Manual for the Elementary Functions" (1980), the
  * polynomials minimax for the relative error, by Lawson's algorithm.
@@ -16,6 +17,26 @@
 #ifdef __FAST_MATH__
 #error "float functions of tflmgen need their operations in order, NaN and infinities: -fno-fast-math, no -Ofast"
 #endif
+
+TFLMGEN_HELPER uint32_t tflmgen_bits_of_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+TFLMGEN_HELPER float tflmgen_f32_of_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* 2^n power, where both are normal, with n in the low bits of `shifted`. */
+TFLMGEN_HELPER float tflmgen_scaled_f32(float power, float shifted)
+{
+    return tflmgen_f32_of_bits(tflmgen_bits_of_f32(power) + (tflmgen_bits_of_f32(shifted) << 23));
+}
 
 /* exp(x) for -87.3 < x < 88.72, where the result is normal: 2^n exp(r) with n = round(x / log 2), |r| <= log(2) / 2.
  *
@@ -33,14 +54,7 @@ TFLMGEN_HELPER float tflmgen_exp_normal_f32(float x)
     const float sum = 1.0f + r;
     const float rounding_error = (r - (sum - 1.0f)) + ((high - r) - low);
     const float power = sum + (r * r * tail + rounding_error);
-    uint32_t exponent;
-    uint32_t bits;
-    float result;
-    memcpy(&exponent, &shifted, sizeof exponent);
-    memcpy(&bits, &power, sizeof bits);
-    bits += exponent << 23;
-    memcpy(&result, &bits, sizeof result);
-    return result;
+    return tflmgen_scaled_f32(power, shifted);
 }
 
 /* exp(x) where it is huge, tiny, 0 or NaN. */
@@ -60,49 +74,56 @@ TFLMGEN_HELPER float tflmgen_exp_f32_of(float x)
     return fabsf(x) < 87.3f ? tflmgen_exp_normal_f32(x) : tflmgen_exp_extreme_f32(x);
 }
 
-/* 1 / (1 + exp(-x)); below -9 exp(x) instead, as TFLite has it. */
+/* The logistic function where it is 1 or tiny, or of NaN. */
+static __attribute__((noinline, cold, unused)) float tflmgen_logistic_extreme_f32(float x)
+{
+    return x > 0.0f ? 1.0f : tflmgen_exp_extreme_f32(x);
+}
+
+/* 1 / (1 + exp(-x)), and below -9 exp(x), as TFLite has it, for |x| < 87.3. The power is that of tflmgen_exp_normal_f32
+ * without its rounding error, whose signs and order here spare the negation of x. */
+TFLMGEN_HELPER float tflmgen_logistic_normal_f32(float x)
+{
+    const float shifter = 12582912.0f;
+    const float shifted = x * -1.44269504f + shifter;
+    const float n = shifted - shifter;
+    const float r = (x + n * 0.693145752f) + n * 1.42860677e-6f;
+    const float tail = 0.49999994f + r * (-0.1666652f + r * (0.041668393f + r * (-0.008368781f + r * 0.0013814467f)));
+    const float power = tflmgen_scaled_f32(1.0f + (r * r * tail - r), shifted);
+    return 1.0f / (x < -9.0f ? power : 1.0f + power);
+}
+
 TFLMGEN_HELPER float tflmgen_logistic_f32_of(float x)
 {
-    return x < -9.0f ? tflmgen_exp_f32_of(x) : 1.0f / (1.0f + tflmgen_exp_f32_of(-x));
+    return fabsf(x) < 87.3f ? tflmgen_logistic_normal_f32(x) : tflmgen_logistic_extreme_f32(x);
 }
 
-/* tanh within 1 unit in the last place: an odd polynomial below 0.8, else 1 - 2 / (exp(2 |x|) + 1), which is 1 beyond
- * 9.1. The polynomial has two terms more than that of tflmgen_tanh_f32_of, so that it reaches to where the quotient is
- * below 0.34 and its roundings count a third. */
-static __attribute__((noinline, unused)) float tflmgen_tanh_accurate_f32(float x)
-{
-    const float magnitude = fabsf(x);
-    if (magnitude < 0.8f) {
-        const float square = x * x;
-        const float tail =
-            -0.333333313f +
-            square *
-                (0.133332253f + square * (-0.0539533310f +
-                                          square * (0.0217705796f +
-                                                    square * (-0.00850489456f +
-                                                              square * (0.00284770318f + square * -0.000569641357f)))));
-        return copysignf(magnitude + magnitude * (square * tail), x);
-    }
-    if (isnan(x)) {
-        return x;
-    }
-    const float quotient = magnitude < 9.1f ? 2.0f / (tflmgen_exp_normal_f32(2.0f * magnitude) + 1.0f) : 0.0f;
-    return copysignf(1.0f - quotient, x);
-}
-
-/* An odd polynomial near 0, else 1 - 2 / (exp(2 |x|) + 1) with the sign of x, which is 1 beyond 9.1. */
+/* tanh: below 0.55 an odd polynomial, else 1 - 2 v / (2^n u + v), which is 1 beyond 9.1, with
+ *
+ *     n = round(2 |x| / log 2), q = |x| - n log(2) / 2, tanh q = b / a, u = a + b, v = a - b: exp(2 q) = u / v
+ *
+ * The fraction b / a is minimax with three coefficients. */
 TFLMGEN_HELPER float tflmgen_tanh_f32_of(float x)
 {
-    const float magnitude = fabsf(x);
-    if (magnitude >= 0.625f) {
-        const float power = tflmgen_exp_normal_f32(2.0f * (magnitude < 9.1f ? magnitude : 9.1f));
-        return copysignf(1.0f - 2.0f / (power + 1.0f), x);
+    const uint32_t bits = tflmgen_bits_of_f32(x);
+    const uint32_t magnitude_bits = bits & 0x7FFFFFFF;
+    if (magnitude_bits < 0x3F0CCCCD) { /* 0.55 */
+        const float square = x * x;
+        const float tail = -0.33332947f + square * (0.13320725f + square * (-0.052671812f + square * 0.01643758f));
+        return x * (1.0f + square * tail);
     }
-    const float square = x * x;
-    const float tail =
-        -0.33333284f +
-        square * (0.1333147f + square * (-0.053741623f + square * (0.020644136f + square * -0.005709497f)));
-    return x + x * (square * tail);
+    if (magnitude_bits >= 0x4111999A) { /* 9.1 */
+        return isnan(x) ? x : copysignf(1.0f, x);
+    }
+    const float shifter = 12582912.0f;
+    const float magnitude = tflmgen_f32_of_bits(magnitude_bits);
+    const float shifted = magnitude * 2.88539008f + shifter;
+    const float q = magnitude - (shifted - shifter) * 0.34657359f;
+    const float b = q * (q * q + 15.019367f);
+    const float a = q * q * 6.0064507f + 15.019367f;
+    const float v = a - b;
+    const float result = 1.0f - (v + v) / (tflmgen_scaled_f32(a + b, shifted) + v);
+    return tflmgen_f32_of_bits(tflmgen_bits_of_f32(result) | (bits & 0x80000000u));
 }
 
 #endif

@@ -62,6 +62,18 @@
 #define TFLMGEN_EIGHT_COLUMNS_F32                                                                                      \
     "vldmia %[x]!, {s8-s15}\n\t"                                                                                       \
     TFLMGEN_TWO_ROWS_F32("%[w0]", "%[w1]", "%[s0]", "%[s1]") TFLMGEN_TWO_ROWS_F32("%[w2]", "%[w3]", "%[s2]", "%[s3]")
+/* The same of four columns of four rows: 5 VLDM + 16 VMUL + 16 VADD. */
+#define TFLMGEN_FOUR_PRODUCTS_F32(x, w0, w1, w2, w3)                                                                   \
+    "vmul.f32 " w0 ", " w0 ", " x "\n\tvmul.f32 " w1 ", " w1 ", " x "\n\t"                                             \
+    "vmul.f32 " w2 ", " w2 ", " x "\n\tvmul.f32 " w3 ", " w3 ", " x "\n\t"                                             \
+    "vadd.f32 %[s0], " w0 "\n\tvadd.f32 %[s1], " w1 "\n\tvadd.f32 %[s2], " w2 "\n\tvadd.f32 %[s3], " w3 "\n\t"
+#define TFLMGEN_FOUR_COLUMNS_F32                                                                                       \
+    "vldmia %[x]!, {s8-s11}\n\tvldmia %[w0]!, {s16-s19}\n\tvldmia %[w1]!, {s20-s23}\n\t"                               \
+    "vldmia %[w2]!, {s24-s27}\n\tvldmia %[w3]!, {s28-s31}\n\t"                                                        \
+    TFLMGEN_FOUR_PRODUCTS_F32("s8", "s16", "s20", "s24", "s28")                                                        \
+    TFLMGEN_FOUR_PRODUCTS_F32("s9", "s17", "s21", "s25", "s29")                                                        \
+    TFLMGEN_FOUR_PRODUCTS_F32("s10", "s18", "s22", "s26", "s30")                                                       \
+    TFLMGEN_FOUR_PRODUCTS_F32("s11", "s19", "s23", "s27", "s31")
 /* clang-format on */
 #define TFLMGEN_ONE_COLUMN_F32                                                                             \
     "vmul.f32 s16, s16, s8\n\tvmul.f32 s17, s17, s8\n\tvmul.f32 s18, s18, s8\n\tvmul.f32 s19, s19, s8\n\t" \
@@ -92,7 +104,8 @@ struct tflmgen_sums_f32 {
 /* Adds input * row of weights to the sum of each of four rows, for one plane.
  *
  * With a floating-point unit eight columns at a time, 32 products: 5 VLDM + 32 VMUL + 32 VADD + 2, or 10 VLDM + 32 VMLA
- * + 2; then one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2, or 5 VLDM + 4 VMLA + 2. Between runs 11. */
+ * + 2; then four: 5 VLDM + 16 VMUL + 16 VADD, or 5 VLDM + 16 VMLA; then one at a time: 5 VLDM + 4 VMUL + 4 VADD + 2, or
+ * 5 VLDM + 4 VMLA + 2. Between runs 13. */
 TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_f32 sums, const tflmgen_f32 *input,
                                                             const tflmgen_f32 *weights,
                                                             const struct tflmgen_runs_f32 *r)
@@ -113,7 +126,12 @@ TFLMGEN_HELPER struct tflmgen_sums_f32 tflmgen_dot_rows_f32(struct tflmgen_sums_
                      "subs %[left], #8\n\t"
                      "bge 1b\n"
                      "2:\n\t"
-                     "adds %[left], #8\n\t"
+                     "adds %[left], #4\n\t"
+                     "blt 6f\n\t"
+                     TFLMGEN_FOUR_COLUMNS_F32
+                     "subs %[left], #4\n"
+                     "6:\n\t"
+                     "adds %[left], #4\n\t"
                      "beq 4f\n"
                      "3:\n\t"
                      "vldmia %[x]!, {s8}\n\t"
@@ -191,27 +209,35 @@ static __attribute__((noinline, unused)) void tflmgen_rows_f32(const tflmgen_f32
         return;
     }
     static const float zeros[TFLMGEN_ROWS_F32] = {0.0f, 0.0f, 0.0f, 0.0f};
+    const tflmgen_f32 *added = addends ? addends : zeros;
     const int32_t planes = none ? 0 : r->planes;
-    for (int32_t row = 0; row < rows; row += TFLMGEN_ROWS_F32) {
-        const int32_t first = tflmgen_min_s32(row, rows - TFLMGEN_ROWS_F32);
-        const tflmgen_f32 *const added = addends ? addends + first : zeros;
-        const tflmgen_f32 *const rows_of_weights = weights + first * r->row_step;
-        tflmgen_f32 *const out = sums + first;
+    for (int32_t left = rows;;) {
         struct tflmgen_sums_f32 four = {0.0f, 0.0f, 0.0f, 0.0f};
         for (int32_t plane = 0; plane < planes; ++plane) {
-            four =
-                tflmgen_dot_rows_f32(four, input + plane * r->input_step, rows_of_weights + plane * r->weight_step, r);
+            four = tflmgen_dot_rows_f32(four, input + plane * r->input_step, weights + plane * r->weight_step, r);
         }
-        if (row == first) {
-            out[0] = added[0] + four.s0;
+        if (left < TFLMGEN_ROWS_F32) {
+            if (left > 2) {
+                sums[1] = added[1] + four.s1;
+            }
+            if (left > 1) {
+                sums[2] = added[2] + four.s2;
+            }
+            sums[3] = added[3] + four.s3;
+            return;
         }
-        if (row <= first + 1) {
-            out[1] = added[1] + four.s1;
+        sums[0] = added[0] + four.s0;
+        sums[1] = added[1] + four.s1;
+        sums[2] = added[2] + four.s2;
+        sums[3] = added[3] + four.s3;
+        left -= TFLMGEN_ROWS_F32;
+        if (left == 0) {
+            return;
         }
-        if (row <= first + 2) {
-            out[2] = added[2] + four.s2;
-        }
-        out[3] = added[3] + four.s3;
+        const int32_t step = tflmgen_min_s32(left, TFLMGEN_ROWS_F32);
+        weights += step * r->row_step;
+        sums += step;
+        added += addends ? step : 0;
     }
 }
 

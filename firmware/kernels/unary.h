@@ -74,7 +74,7 @@ TFLMGEN_DEFINE_UNARY_F32(tflmgen_leaky_relu_f32, tflmgen_unary_alpha, x > 0.0f ?
                          "vmul.f32 q1, q0, %q[constant1]\n\tvcmp.f32 gt, q0, zr\n\tvpsel q0, q0, q1\n\t", params->alpha,
                          0.0f)
 TFLMGEN_DEFINE_UNARY(tflmgen_elu_f32, tflmgen_f32, tflmgen_unary, x < 0.0f ? expm1f(x) : x)
-TFLMGEN_DEFINE_UNARY(tflmgen_tanh_f32, tflmgen_f32, tflmgen_unary, tflmgen_tanh_accurate_f32(x))
+TFLMGEN_DEFINE_UNARY_ROW(tflmgen_tanh_f32, tflmgen_tanh_row_f32)
 #define TFLMGEN_HARD_SWISH_q0                                                                                    \
     "vmov q3, q0\n\tvmov.f32 q1, #3.0\n\tvadd.f32 q0, q0, q1\n\t" TFLMGEN_CLAMP_q0_f32 "vmul.f32 q2, q3, q0\n\t" \
     "vmov q1, %q[constant2]\n\t" TFLMGEN_DIVIDE_q2_BY_q1

@@ -22,6 +22,12 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
     yield f"Operators on real numbers: {listed or 'none'}."
     yield f"Ranges by {result.method.value}, of all samples: test with others."
+    if result.loss is not None:
+        own, other = result.loss.perplexities
+        yield (
+            f"Loss of the next token over {count(result.loss.tokens)} tokens: {result.loss.before:.4f} in float32, "
+            f"{result.loss.after:.4f} quantised ({result.loss.growth:+.2%}); perplexity {own:.4g}, {other:.4g}."
+        )
     others = [trial.measure for trial in result.trials if trial.is_used and not trial.is_range_method]
     if others:
         yield f"Less noise on held-out sets by: {', '.join(others)}."
@@ -87,6 +93,7 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             {"subgraph": key[0], "tensor": key[1], "type": dtype.label} for key, dtype in sorted(result.wanted.items())
         ],
         "estimates": [asdict(cost) for cost in result.costs],
+        "loss": None if result.loss is None else asdict(result.loss),
         "warnings": list(quantization_warnings(result)),
     }
 

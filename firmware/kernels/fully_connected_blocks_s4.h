@@ -8,8 +8,6 @@
 #ifndef TFLMGEN_KERNELS_FULLY_CONNECTED_BLOCKS_S4_H
 #define TFLMGEN_KERNELS_FULLY_CONNECTED_BLOCKS_S4_H
 
-#include <string.h>
-
 #include "dynamic_quantize.h"
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
@@ -33,19 +31,23 @@ TFLMGEN_HELPER void tflmgen_dot_two_rows_s4(int32_t sums[2], const tflmgen_s16 *
     int32_t sum1 = 0;
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
     /* 16 products: 2 LDRD of inputs; twice LDR, EOR, 4 AND with a shifted operand, and 4 SMLAD. */
+    uint32_t mask = 0x000F000Fu;
+    __asm__("" : "+r"(mask)); /* in a register: beside one, AND shifts its other operand */
     for (const tflmgen_s16 *const end = words + length; words != end; words += 8) {
-        uint32_t inputs[4];
-        memcpy(inputs, words, sizeof inputs);
+        const uint32_t inputs0 = tflmgen_load4(words);
+        const uint32_t inputs1 = tflmgen_load4(words + 2);
+        const uint32_t inputs2 = tflmgen_load4(words + 4);
+        const uint32_t inputs3 = tflmgen_load4(words + 6);
         uint32_t weights = tflmgen_load4(first) ^ 0x88888888u;
-        sum0 = tflmgen_smlad(weights & 0x000F000Fu, inputs[0], sum0);
-        sum0 = tflmgen_smlad(weights >> 4 & 0x000F000Fu, inputs[1], sum0);
-        sum0 = tflmgen_smlad(weights >> 8 & 0x000F000Fu, inputs[2], sum0);
-        sum0 = tflmgen_smlad(weights >> 12 & 0x000F000Fu, inputs[3], sum0);
+        sum0 = tflmgen_smlad(weights & mask, inputs0, sum0);
+        sum0 = tflmgen_smlad(weights >> 4 & mask, inputs1, sum0);
+        sum0 = tflmgen_smlad(weights >> 8 & mask, inputs2, sum0);
+        sum0 = tflmgen_smlad(weights >> 12 & mask, inputs3, sum0);
         weights = tflmgen_load4(second) ^ 0x88888888u;
-        sum1 = tflmgen_smlad(weights & 0x000F000Fu, inputs[0], sum1);
-        sum1 = tflmgen_smlad(weights >> 4 & 0x000F000Fu, inputs[1], sum1);
-        sum1 = tflmgen_smlad(weights >> 8 & 0x000F000Fu, inputs[2], sum1);
-        sum1 = tflmgen_smlad(weights >> 12 & 0x000F000Fu, inputs[3], sum1);
+        sum1 = tflmgen_smlad(weights & mask, inputs0, sum1);
+        sum1 = tflmgen_smlad(weights >> 4 & mask, inputs1, sum1);
+        sum1 = tflmgen_smlad(weights >> 8 & mask, inputs2, sum1);
+        sum1 = tflmgen_smlad(weights >> 12 & mask, inputs3, sum1);
         first += 4;
         second += 4;
     }

@@ -118,6 +118,11 @@ class QuantizeOptions:
         min=0.0,
         max=1.0,
     )
+    weights: str | None = option(
+        None,
+        "Weights alone, with a scale for each 32, 64 or 128 of a row: int4:32. Activations stay float32.",
+        "TYPE:BLOCK",
+    )
     next_token: str | None = option(
         None,
         "Input that has a text's token in each sample: measures the loss of the token that follows, before and after.",

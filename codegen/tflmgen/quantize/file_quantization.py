@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.frontend import Shape, TensorKey
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import arrays_by_name, shapes_of_inputs
@@ -31,7 +30,7 @@ from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.token_losses import TokenLoss, next_tokens, token_loss
+from tflmgen.quantize.token_losses import LimitError, TokenLoss, check_loss, check_loss_options, next_tokens, token_loss
 from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
@@ -116,10 +115,6 @@ class QuantizedFile:
     loss: TokenLoss | None = None
 
 
-class LimitError(TflmgenError):
-    """No quantised model is within the user's limits; the text says how near the best one is."""
-
-
 def quantize_file(
     path: Path,
     calibration: Path,
@@ -138,8 +133,7 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled or has nothing to quantise; VectorsError for data that do not
     fit the model; LimitError if the limits cannot be met.
     """
-    if settings.max_loss is not None and settings.next_token is None:
-        raise UsageError("--max-loss requires --next-token, which says what the loss is of")
+    check_loss_options(settings)
     model, proof = read_compared(path, options)
     model = with_split_outputs(model) if settings.split_outputs else model
     layers = lstm_loops_of(model, keeps_state)
@@ -162,7 +156,8 @@ def quantize_file(
         reasons |= result.quantized.unfused
         result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
         if text is not None:
-            loss = token_loss(best.build, result.quantized.model, data.everything, text)
+            with observed_variant(best.build, result.quantized.model) as variant:
+                loss = token_loss(best.build, variant, data.everything, text)
             result = replace(result, loss=loss)
     _check_limits(path, result, settings)
     return result
@@ -360,9 +355,7 @@ def _check_limits(path: Path, result: QuantizedFile, settings: QuantizeOptions) 
         raise LimitError(_endless(path, result.quantized.source, evaluation, settings))
     if limits is not None and not limits.allow(evaluation):
         raise LimitError(_beyond(path, evaluation, settings))
-    if result.loss is not None and settings.max_loss is not None and result.loss.growth > settings.max_loss:
-        rule = f"quantisation adds {result.loss.growth:.1%} to the loss on {path.name}'s samples"
-        raise LimitError(f"{path}: {rule}, and may add {settings.max_loss:.1%}. Try --activations auto or int16")
+    check_loss(path, result.loss, settings.max_loss)
 
 
 def _endless(path: Path, source: Model, evaluation: Evaluation, settings: QuantizeOptions) -> str:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from tflmgen.errors import UsageError
-from tflmgen.frontend.tflite import Model
+from tflmgen.errors import TflmgenError, UsageError
 from tflmgen.input_sets import Vectors
+from tflmgen.options import QuantizeOptions
 from tflmgen.quantize.evaluation import Outputs, run_sets
-from tflmgen.quantize.observed_build import ObservedBuild, observed_variant
+from tflmgen.quantize.observed_build import ObservedBuild
+
+
+class LimitError(TflmgenError):
+    """No quantised model is within the user's limits; the text says how near the best one is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +79,24 @@ def next_tokens(build: ObservedBuild, text: Vectors, token: str) -> NextTokens:
     return NextTokens(samples, targets, output)
 
 
-def token_loss(build: ObservedBuild, quantized: Model, text: Vectors, wanted: NextTokens) -> TokenLoss:
+def token_loss(build: ObservedBuild, quantized: ObservedBuild, text: Vectors, wanted: NextTokens) -> TokenLoss:
     """The loss on a text of the float model, which `build` runs, and of the quantised one."""
-    before = _mean_loss(run_sets(build, text).outputs, wanted)
-    with observed_variant(build, quantized) as variant:
-        after = _mean_loss(run_sets(variant, text).outputs, wanted)
+    before, after = (_mean_loss(run_sets(own, text).outputs, wanted) for own in (build, quantized))
     return TokenLoss(before, after, len(wanted.samples))
+
+
+def check_loss_options(settings: QuantizeOptions) -> None:
+    """Raises UsageError for a limit of a loss that nothing says what it is of."""
+    if settings.max_loss is not None and settings.next_token is None:
+        raise UsageError("--max-loss requires --next-token, which says what the loss is of")
+
+
+def check_loss(path: Path, loss: TokenLoss | None, most: float | None) -> None:
+    """Raises LimitError for a loss that grew by more than the user allows."""
+    if loss is not None and most is not None and loss.growth > most:
+        raise LimitError(
+            f"{path}: quantisation adds {loss.growth:.1%} to the loss on the samples, and may add {most:.1%}"
+        )
 
 
 def _logits(build: ObservedBuild, signature: int) -> tuple[int, int]:

@@ -97,7 +97,12 @@ def quantize(
 
     path = converted_first(model, source, output)
     source = source if path == model else SourceOptions()
-    quantize_command(path, calibration, file, choices, signature, source, output)
+    if choices.weights is not None:
+        from tflmgen.commands.quantize_weights import quantize_weights_command
+
+        quantize_weights_command(path, calibration, file, choices, signature, source, output)
+    else:
+        quantize_command(path, calibration, file, choices, signature, source, output)
 
 
 @command(epilog="Example:  tflmgen train kws.tflite --loss sparse_categorical_crossentropy --optimizer adam")

@@ -26,7 +26,7 @@ COMPILER = (
 ON_TOP = (
     "frontend.onnx sources applications compiler",
     "terminal toolchain hardware project input_sets emulators compare",
-    "conversion tensorflow_worker quantize gradients report actions api sweep",
+    "conversion tensorflow_worker quantize gradients tokenizers report actions api sweep",
     "failure plugin commands cli __main__",
 )
 """What stands on the compiler, which knows nothing of it, in the same order."""

@@ -123,6 +123,29 @@ def train(
     train_command(model, file, choices, source, output)
 
 
+@command(epilog="Example:  tflmgen tokenizer tokenizer.bin -o src")
+def tokenizer(
+    source: Annotated[
+        Path,
+        typer.Argument(readable=False, metavar="FILE", help="llama2.c's tokenizer.bin: byte pairs with scores."),
+    ],
+    *,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="(current folder)", help="Folder for the C files."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", show_default="FILE's name", help="Name of the tokenizer in C."),
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """Write a tokenizer as tables in C, with functions that make tokens of text and text of tokens."""
+    from tflmgen.commands.tokenizer import tokenizer_command
+
+    tokenizer_command(source, folder, name, output)
+
+
 @command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")
 def convert(
     source: Annotated[

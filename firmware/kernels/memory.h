@@ -22,6 +22,13 @@
 #define TFLMGEN_STATE __attribute__((aligned(8)))
 #endif
 
+/* A state that begins with zeros alone: its own section, so that no image of it has to be kept. */
+#if defined(TFLMGEN_ZERO_STATE_SECTION)
+#define TFLMGEN_ZERO_STATE __attribute__((section(TFLMGEN_ZERO_STATE_SECTION), aligned(8)))
+#else
+#define TFLMGEN_ZERO_STATE TFLMGEN_STATE
+#endif
+
 #if defined(TFLMGEN_WEIGHTS_SECTION)
 #define TFLMGEN_WEIGHTS __attribute__((section(TFLMGEN_WEIGHTS_SECTION), aligned(4)))
 #else

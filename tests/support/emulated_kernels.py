@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tflmgen.ir import contents as packed_contents
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 
 from support.build_cache import cached, digest, version
@@ -291,7 +292,7 @@ def _case(number: int, run: Run, kernel: Kernel, data: _Data) -> str:
             item = run.case.inputs[operand.index]
             assert item is not None
             assert item.data is not None
-            arguments.append(data.put(item.data.tobytes(), item.type.dtype.c_type))
+            arguments.append(data.put(packed_contents(item.data, item.type.dtype), item.type.dtype.c_type))
             continue
         at, size = -1, 0
         if isinstance(operand, Input):

@@ -30,7 +30,19 @@ COMMANDS["boards"] = board_commands.boards_app.registered_callback.callback  # t
 COMMANDS["boards new"] = board_commands.boards_new
 BUILDING = ("build", "run", "test", "accuracy", "bench", "inspect", "export", "flash")
 RUNNING = ("run", "test", "accuracy", "bench")
-OTHERS = ("boards", "boards new", "convert", "diff", "fit", "monitor", "operators", "quantize", "sweep", "train")
+OTHERS = (
+    "boards",
+    "boards new",
+    "convert",
+    "diff",
+    "fit",
+    "monitor",
+    "operators",
+    "quantize",
+    "sweep",
+    "tokenizer",
+    "train",
+)
 
 
 def _parameters(command: str) -> set[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.applications import Application, is_application, read_application
+from tflmgen.applications import Application, is_timeline, read_application
 from tflmgen.compiler import Compilation
 from tflmgen.emulators import Frozen, freeze_inputs
 from tflmgen.hardware import AUTO_CODE, Board, with_code_in_ram
@@ -41,7 +41,7 @@ class PlannedModel:
     @property
     def application(self) -> Application | None:
         """The application, where it is compiled alone."""
-        is_alone = is_application(self.path) and not self.options.also
+        is_alone = is_timeline(self.path) and not self.options.also
         return read_application(self.path) if is_alone else None
 
     @property

@@ -14,7 +14,7 @@ from tflmgen.applications.decision_thresholds import (
 )
 from tflmgen.applications.decision_timeline import DecisionTimeline, Event, StageRuns, timeline_of
 from tflmgen.applications.expected_decisions import Expectation, Verdict, compared, read_expectations
-from tflmgen.applications.program_source import is_application, library_stem, read_program
+from tflmgen.applications.program_source import is_application, is_timeline, library_stem, read_program
 
 __all__ = [
     "SCORES",
@@ -28,6 +28,7 @@ __all__ = [
     "Verdict",
     "compared",
     "is_application",
+    "is_timeline",
     "library_stem",
     "read_application",
     "read_expectations",

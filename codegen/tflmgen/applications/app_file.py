@@ -134,6 +134,9 @@ def read_application(path: Path) -> Application:
     except tomllib.TOMLDecodeError as error:
         raise ModelError([Problem(Location(str(path)), f"is not TOML: {error}")]) from None
     _check_keys(file, "", contents, {"input", "stage", "outputs"})
+    generators = [name for name, table in _tables(file, contents, "stage") if table.get("builtin") == "generate"]
+    if generators:
+        return _generator(file, contents, generators[0])
     inputs = tuple(_input(file, name, table) for name, table in _tables(file, contents, "input"))
     stages = tuple(_stage(file, name, table) for name, table in _tables(file, contents, "stage"))
     for name in {i.name for i in inputs} & {s.name for s in stages}:
@@ -145,6 +148,21 @@ def read_application(path: Path) -> Application:
     for text in outputs:
         _check_value(file, "outputs", text)
     return Application(file, inputs, stages, tuple(outputs))
+
+
+def _generator(file: AppFile, contents: Mapping[str, Any], name: str) -> Application:
+    """An application of one stage, `generate`, whose inputs are its own; `decoder` is the path of its model."""
+    where, (table, *others) = f"stage.{name}", list(contents["stage"].values())
+    if others or "input" in contents or "outputs" in contents:
+        file.fail(where, "generate is an application of its own: no other stages, no inputs, no outputs")
+    decoder = table.get("decoder")
+    if not isinstance(decoder, str) or not decoder:
+        file.fail(f"{where}.decoder", "is the path of a decoder's model")
+    path = file.path.parent / decoder
+    if file_of_source(path) != path:
+        file.fail(f"{where}.decoder", "is Python code, which an application does not run. Convert it first")
+    settings = {key: value for key, value in table.items() if key != "builtin"}
+    return Application(file, (), (AppStage(name, path, "generate", (), "", 1, None, False, False, settings),), ())
 
 
 def _tables(file: AppFile, contents: Mapping[str, Any], kind: str) -> list[tuple[str, Mapping[str, Any]]]:

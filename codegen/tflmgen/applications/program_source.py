@@ -11,6 +11,7 @@ from tflmgen.applications.app_file import SUFFIX, read_application
 from tflmgen.applications.application_graph import compose
 from tflmgen.applications.builtin_table import BUILTINS
 from tflmgen.applications.link_models import link
+from tflmgen.applications.text_generation import generator_model, is_generator
 from tflmgen.errors import UsageError
 from tflmgen.frontend.onnx import stem_of_source
 from tflmgen.frontend.tflite import Model
@@ -46,13 +47,21 @@ def is_application(path: Path) -> bool:
     return path.suffix.lower() == SUFFIX
 
 
+def is_timeline(path: Path) -> bool:
+    """Whether the file is an application whose calls follow one another in time: all but those that generate text."""
+    return is_application(path) and not is_generator(read_application(path))
+
+
 def _read_model(path: Path, options: BuildOptions, observe: Observe) -> Model:
     def read(file: Path) -> Model:
         model = read_source(file, options)
         observe(file, model)
         return model
 
-    return compose(read_application(path), read, BUILTINS) if is_application(path) else read(path)
+    if not is_application(path):
+        return read(path)
+    app = read_application(path)
+    return generator_model(app, read) if is_generator(app) else compose(app, read, BUILTINS)
 
 
 def library_stem(path: Path, options: BuildOptions) -> str:

@@ -14,7 +14,7 @@ from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.onnx import file_of_source, stem_of_source
 from tflmgen.frontend.tflite import FileTensor, Model, write_model
 from tflmgen.options import BuildOptions, ConvertOptions, OutputOptions, SourceOptions
-from tflmgen.sources import CIRCLE, is_tflite, keep_verdict, read_source, source_types
+from tflmgen.sources import has_no_framework, is_tflite, keep_verdict, read_source, source_types
 from tflmgen.terminal import Column, Console, Table, count
 from tflmgen.user_files import check_writable, write_whole
 
@@ -72,19 +72,19 @@ def _convert_lowered(
     if is_tflite(source):
         raise UsageError(
             f"{source} cannot be converted: requires .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
-            "FILE.py:FUNCTION, .circle, .onnx or .pt2"
+            "FILE.py:FUNCTION, .circle, .bin (llama2.c), .onnx or .pt2"
         )
-    is_circle = source.suffix.lower() == CIRCLE
-    proved = ConvertOptions() if is_circle else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)
+    is_alone = has_no_framework(source)
+    proved = ConvertOptions() if is_alone else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)
     if replace(choices, quantize=None) != proved or options.keras_objects is not None:
         names = "--inputs, --outputs, --signature, --keep, --plugin and --keras-objects"
-        names = f"--calibration, --tolerance, {names}" if is_circle else names
+        names = f"--calibration, --tolerance, {names}" if is_alone else names
         raise UsageError(f"{names} are for TensorFlow's sources; {source} is of another format")
     console = Console(output)
     check_writable(path, file_of_source(source), choices.calibration)
     result = None
     with console.progress(f"Converting {source.name}") as progress:
-        if is_circle:
+        if is_alone:
             model = read_source(source, options)
             data = write_model(model)
         else:
@@ -95,7 +95,7 @@ def _convert_lowered(
     write_whole(path, data)
     if result is not None:
         keep_verdict(data, file_of_source(source), result.proof)
-    inputs, outputs = _circle_ports(model) if is_circle else _lowered_ports(source, model)
+    inputs, outputs = _own_ports(model) if is_alone else _lowered_ports(source, model)
     contents = {"model": source.name, "output": str(path), "bytes": len(data), "inputs": inputs, "outputs": outputs}
     console.json(contents | {"mends": [], "proof": result and proof_json(result)})
     _print_ports(console, source.name, inputs, outputs)
@@ -114,7 +114,7 @@ def _lowered_ports(source: Path, model: Model) -> tuple[list[Port], list[Port]]:
     return inputs, [_port(name, kind, tensors, dict(signature.outputs)) for name, kind in results.items()]
 
 
-def _circle_ports(model: Model) -> tuple[list[Port], list[Port]]:
+def _own_ports(model: Model) -> tuple[list[Port], list[Port]]:
     """Ports of the first subgraph, which are the same in both files."""
     graph = model.subgraphs[0]
     sides = []

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from tflmgen.actions import quantization_warnings
-from tflmgen.quantize import CORE, MeanNoise, QuantizedFile, WebSummary, summarize_webs
+from tflmgen.frontend.tflite import Model
+from tflmgen.quantize import CORE, Evaluation, MeanNoise, QuantizedFile, TokenLoss, WebSummary, summarize_webs
 from tflmgen.terminal import count
 
 
@@ -22,6 +23,8 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
     listed = ", ".join(f"{number} in {label}" for label, number in sorted(types.items()))
     yield f"Operators on real numbers: {listed or 'none'}."
     yield f"Ranges by {result.method.value}, of all samples: test with others."
+    if result.loss is not None:
+        yield loss_line(result.loss)
     others = [trial.measure for trial in result.trials if trial.is_used and not trial.is_range_method]
     if others:
         yield f"Less noise on held-out sets by: {', '.join(others)}."
@@ -41,6 +44,15 @@ def quantization_lines(result: QuantizedFile) -> Iterator[str]:
         if cost.not_counted:
             cycles += f" beside {cost.not_counted} operators without an estimate"
         yield f"Estimated, {cost.types}: {cycles}, {count(cost.bytes)} bytes."
+
+
+def loss_line(loss: TokenLoss) -> str:
+    """The loss before and after, in a sentence."""
+    own, other = loss.perplexities
+    return (
+        f"Loss of the next token over {count(loss.tokens)} tokens: {loss.before:.4f} in float32, "
+        f"{loss.after:.4f} quantised ({loss.growth:+.2%}); perplexity {own:.4g}, {other:.4g}."
+    )
 
 
 def _lstm_line(result: QuantizedFile, body: int, reason: str) -> str:
@@ -66,7 +78,8 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             {"measure": trial.measure, "sqnr_db": _finite(trial.evaluation.sqnr_db), "used": trial.is_used}
             for trial in result.trials
         ],
-        "evaluation": _evaluation(result),
+        "evaluation": evaluation_json(result.evaluation, result.quantized.source),
+        "weights": [],
         "webs": [_web(web) for web in summarize_webs(result.quantized, result.calibration, result.held_out)],
         "operators": [
             {"subgraph": key[0], "operator": key[1], "type": form.dtype.label}
@@ -87,6 +100,7 @@ def quantization_json(result: QuantizedFile) -> dict[str, Any]:
             {"subgraph": key[0], "tensor": key[1], "type": dtype.label} for key, dtype in sorted(result.wanted.items())
         ],
         "estimates": [asdict(cost) for cost in result.costs],
+        "loss": None if result.loss is None else asdict(result.loss),
         "warnings": list(quantization_warnings(result)),
     }
 
@@ -111,9 +125,9 @@ def _web(web: WebSummary) -> dict[str, Any]:
     }
 
 
-def _evaluation(result: QuantizedFile) -> dict[str, Any]:
-    evaluation, graphs = result.evaluation, result.quantized.source.subgraphs
-    names = {(graph.index, op.index): op.name for graph in graphs for op in graph.operators}
+def evaluation_json(evaluation: Evaluation, source: Model) -> dict[str, Any]:
+    """Errors as JSON; `source` is the float Model."""
+    names = {(graph.index, op.index): op.name for graph in source.subgraphs for op in graph.operators}
     return {
         "branch_agreement": evaluation.branch_agreement,
         "differing_invokes": evaluation.invokes[0],

@@ -20,7 +20,7 @@ from tflmgen.hardware import Board, load_board
 from tflmgen.input_sets import Vectors
 from tflmgen.options import BuildOptions, OutputOptions, QuantizedIo, QuantizeOptions, SessionOptions, SourceOptions
 from tflmgen.project import compile_for, require_compiler
-from tflmgen.quantize import QuantizedFile, quantize_file, with_types
+from tflmgen.quantize import Evaluation, QuantizedFile, quantize_file, with_types
 from tflmgen.report import quantization_html
 from tflmgen.sources import is_tflite, read_source
 from tflmgen.terminal import Column, Console, Table, count
@@ -93,7 +93,7 @@ def quantize_command(
 ) -> None:
     """Writes the quantised model to `target`, by default MODEL-int8.tflite, and prints its errors."""
     console = Console(output)
-    _check_model(model)
+    check_model(model)
     path = target or Path(f"{stem_of_source(model)}-{choices.activations.value}.tflite")
     check_writable(path, file_of_source(model), calibration)
     board = board_of(choices.board)
@@ -118,7 +118,7 @@ def quantize_command(
 def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | None, io: QuantizedIo) -> None:
     measured, total = len(result.data.held_out.sets), len(result.data.everything.sets)
     title = f"{model.name} on {measured} of {total} calibration sets"
-    console.table(Table(title, OUTPUTS, _rows(result)))
+    console.table(Table(title, OUTPUTS, error_rows(result.evaluation)))
     notes = result.quantized.assignment.notes
     if notes:
         rows = [(f"{note.subgraph}.{note.operator}", note.name, note.reason) for note in notes]
@@ -126,7 +126,7 @@ def _print(console: Console, model: Path, result: QuantizedFile, costs: Costs | 
     for line in quantization_lines(result):
         console.line(line)
     if costs is not None:
-        console.table(Table(f"Before and after on {costs['id']}", COSTS, _cost_rows(costs)))
+        console.table(Table(f"Before and after on {costs['id']}", COSTS, cost_rows(costs)))
     if result.proof is not None:
         console.line(f"{result.proof.text}.")
     console.warnings([*quantization_warnings(result), *_warnings(result, costs, io)])
@@ -137,7 +137,8 @@ def _warnings(result: QuantizedFile, costs: Costs | None, io: QuantizedIo) -> li
     return [*own, *_slower(costs, io)]
 
 
-def _check_model(model: Path) -> None:
+def check_model(model: Path) -> None:
+    """Raises UsageError for an application."""
     if is_application(model):
         raise UsageError(f"{model}: an application is not quantised as a whole: quantise the models of its stages")
 
@@ -150,7 +151,7 @@ def quantize_first(
     compiles  the command compiles the file: see quantize_to()
     """
     console = Console(output)
-    _check_model(model)
+    check_model(model)
     path, result = quantize_to(Path(), model, options, console, compiles)
     for line in quantization_lines(result):
         console.line(line)
@@ -159,7 +160,8 @@ def quantize_first(
     return path, replace(options.without_source, quantize=None)
 
 
-def _cost_rows(costs: Costs) -> list[tuple[str, ...]]:
+def cost_rows(costs: Costs) -> list[tuple[str, ...]]:
+    """Rows of COSTS."""
     titles = {"flash": "flash, bytes", "ram": "RAM, bytes", "instructions": "instructions"}
     measured = [(title, costs["before"][key], costs["after"][key]) for key, title in titles.items()]
     return [(title, count(own), count(other)) for title, own, other in measured if own is not None]
@@ -175,7 +177,8 @@ def _slower(costs: Costs | None, io: QuantizedIo) -> Iterator[str]:
         yield f"the quantised model takes {quantized / own:.1f} times the instructions. Keep it in float32{advice}"
 
 
-def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
+def error_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
+    """Rows of OUTPUTS."""
     return [
         (
             error.output,
@@ -186,7 +189,7 @@ def _rows(result: QuantizedFile) -> list[tuple[str, ...]]:
             "" if error.is_integer else _decibels(error.sqnr_db),
             "" if error.agreement is None else f"{error.agreement:.1%}",
         )
-        for error in result.evaluation.outputs
+        for error in evaluation.outputs
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.actions import invoke_sets
-from tflmgen.applications import is_application
+from tflmgen.applications import is_timeline
 from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.commands.run_application import run_application_command
 from tflmgen.emulators import Result
@@ -23,7 +23,7 @@ def run_command(prepared: PreparedModel, inputs: Path, outputs: Path | None, rep
     report: an application's HTML page. Raises UsageError where a model has no `outputs`, or a `report`.
     """
     console, board, model, session = prepared.console, prepared.board, prepared.path, prepared.session
-    if is_application(model) and not prepared.options.also:
+    if is_timeline(model) and not prepared.options.also:
         run_application_command(prepared, inputs, outputs, report)
         return
     if report is not None:

@@ -15,7 +15,7 @@ from tflmgen.applications import (
     ThresholdErrors,
     Verdict,
     compared,
-    is_application,
+    is_timeline,
     read_application,
     read_expectations,
     smoothed_scores,
@@ -61,7 +61,7 @@ def decisions_command(
     thresholds: also counts wrong decisions of smoothing stages at other thresholds than the file's.
     """
     console, board, model = prepared.console, prepared.board, prepared.path
-    if not is_application(model) or prepared.options.also:
+    if not is_timeline(model) or prepared.options.also:
         raise UsageError("--expect is for an application (.toml)")
     app = read_application(model)
     expectations = read_expectations(expected, app)

@@ -118,6 +118,19 @@ class QuantizeOptions:
         min=0.0,
         max=1.0,
     )
+    weights: str | None = option(
+        None,
+        "Weights alone, with a scale for each 32, 64 or 128 of a row: int4:32. Activations stay float32.",
+        "TYPE:BLOCK",
+    )
+    next_token: str | None = option(
+        None,
+        "Input that has a text's token in each sample: measures the loss of the token that follows, before and after.",
+        "INPUT",
+    )
+    max_loss: float | None = option(
+        None, "Largest part of --next-token's loss that quantisation may add, as 0.01.", "R", min=0.0
+    )
     margin: list[str] | None = option(
         None,
         "Range of all outputs, or of the tensor NAME, in multiples of what samples reach. Repeatable.",

@@ -17,7 +17,7 @@ from tflmgen.ir import ParamValue
 
 Number = int | float | bool
 
-_ATTRIBUTES = re.compile(rb"\bTFLMGEN_(?:ARENA|STATE|WEIGHTS)\b")
+_ATTRIBUTES = re.compile(rb"\bTFLMGEN_(?:ARENA|STATE|ZERO_STATE|WEIGHTS)\b")
 """Macros before declarations that say where the linker puts them, and hide syntax."""
 
 _PLACES = re.compile(rb"(?<!define )\b((?:STATE_)?AT)\((?=\w)")

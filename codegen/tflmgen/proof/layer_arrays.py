@@ -319,6 +319,7 @@ CHECKS: Mapping[str, Check] = {
     "depthwise_conv2d_hybrid.h": _hybrid,
     "fully_connected_hybrid.h": _hybrid,
     "fully_connected_blocks.h": _hybrid,
+    "fully_connected_blocks_s4.h": _weight_scales(2),
     "batch_matmul_hybrid.h": _weight_scales(2),
     "batch_matmul.h": _columns,
     "embedding.h": _embedding,

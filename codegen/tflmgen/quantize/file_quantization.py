@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tflmgen.errors import TflmgenError
 from tflmgen.frontend import Shape, TensorKey
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import arrays_by_name, shapes_of_inputs
@@ -31,6 +30,7 @@ from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
+from tflmgen.quantize.token_losses import LimitError, TokenLoss, check_loss, check_loss_options, next_tokens, token_loss
 from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
@@ -91,6 +91,7 @@ class QuantizedFile:
     held_out  as in Refinement
     saturated  errors on held-out sets with the ranges of the others (`saturated_evaluation`)
     states  outputs that are inputs of the next invoke (`fed_back_outputs`)
+    loss    loss of each next token, where the user names the input that has it
     """
 
     quantized: QuantizedModel
@@ -111,10 +112,7 @@ class QuantizedFile:
     held_out: tuple[Calibration, Calibration] | None = None
     saturated: Evaluation | None = None
     states: frozenset[TensorKey] = frozenset()
-
-
-class LimitError(TflmgenError):
-    """No quantised model is within the user's limits; the text says how near the best one is."""
+    loss: TokenLoss | None = None
 
 
 def quantize_file(
@@ -135,6 +133,7 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled or has nothing to quantise; VectorsError for data that do not
     fit the model; LimitError if the limits cannot be met.
     """
+    check_loss_options(settings)
     model, proof = read_compared(path, options)
     model = with_split_outputs(model) if settings.split_outputs else model
     layers = lstm_loops_of(model, keeps_state)
@@ -143,6 +142,7 @@ def quantize_file(
     with ExitStack() as stack:
         build = stack.enter_context(observed_build(source, _shapes(path, source, calibration, signature)))
         data = read_calibration(calibration, build.signatures, signature, build.has_state)
+        text = next_tokens(build, data.everything, settings.next_token) if settings.next_token is not None else None
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         counted, number = _counted(progress, "Running held-out set"), len(data.held_out.sets)
         build = replace(build, is_heavy=_work_of_set(build, measured) * number > _HEAVY)
@@ -155,6 +155,10 @@ def quantize_file(
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
         result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
+        if text is not None:
+            with observed_variant(best.build, result.quantized.model) as variant:
+                loss = token_loss(best.build, variant, data.everything, text)
+            result = replace(result, loss=loss)
     _check_limits(path, result, settings)
     return result
 
@@ -351,6 +355,7 @@ def _check_limits(path: Path, result: QuantizedFile, settings: QuantizeOptions) 
         raise LimitError(_endless(path, result.quantized.source, evaluation, settings))
     if limits is not None and not limits.allow(evaluation):
         raise LimitError(_beyond(path, evaluation, settings))
+    check_loss(path, result.loss, settings.max_loss)
 
 
 def _endless(path: Path, source: Model, evaluation: Evaluation, settings: QuantizeOptions) -> str:

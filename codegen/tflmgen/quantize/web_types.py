@@ -34,6 +34,7 @@ from tflmgen.quantize.statistics import Calibration
 from tflmgen.quantize.trained_weights import trained_webs
 from tflmgen.quantize.value_intervals import with_analysed
 from tflmgen.quantize.web_constraints import Webs, find_webs
+from tflmgen.quantize.zero_states import zero_states
 
 OperatorKey = tuple[int, int]
 """Index of a subgraph and of an operator in it."""
@@ -124,6 +125,7 @@ class TypeSolver:
     recorded: frozenset[TensorKey] = field(init=False)
     analysed: dict[TensorKey, Range] = field(init=False)
     trained: frozenset[TensorKey] = field(init=False)
+    zero_states: frozenset[TensorKey] = field(init=False)
     _forms: dict[OperatorKey, Form] = field(init=False, default_factory=dict)
     _notes: dict[OperatorKey, Note] = field(init=False, default_factory=dict)
 
@@ -137,6 +139,7 @@ class TypeSolver:
         self.ranges = {**analysed, **recorded}
         self.analysed = {root: r for root, r in self.ranges.items() if measured.get(root) != r}
         self.trained = trained_webs(self.model, self.webs)
+        self.zero_states = zero_states(self.model, self.webs)
 
     def solve(self) -> Assignment:
         """The types; forms whose rules the real scales break are given up until none does."""
@@ -249,7 +252,7 @@ class TypeSolver:
         """Element types with scales: one for each group of webs that operators want to share a scale."""
         groups, ranges = self._groups(dtypes)
         fixed: dict[TensorKey, set[Quantization]] = {}
-        with_zero: set[TensorKey] = set()
+        with_zero = {root for root in self.zero_states if dtypes.get(root, DType.FLOAT32) is not DType.FLOAT32}
         for graph, op in self._operators():
             form = self._forms.get((graph.index, op.index))
             if form is not None and form.shares and traits_of(op.name).fills_with_0:

@@ -15,8 +15,8 @@ from tflmgen.sources.compared_source import (
 from tflmgen.sources.data_proof import ProofSettings, prove
 from tflmgen.sources.label_files import class_labels
 from tflmgen.sources.model_source import (
-    CIRCLE,
     TFLITE_ONLY,
+    has_no_framework,
     is_lowered,
     is_tflite,
     read_source,
@@ -29,7 +29,6 @@ from tflmgen.sources.proof_result import InputSet, Outputs, Proof
 from tflmgen.sources.source_entry import SourceEntry, SourcePort
 
 __all__ = [
-    "CIRCLE",
     "TFLITE_ONLY",
     "InputSet",
     "Outputs",
@@ -40,6 +39,7 @@ __all__ = [
     "class_labels",
     "compared",
     "entry_of",
+    "has_no_framework",
     "is_lowered",
     "is_tflite",
     "keep_verdict",

@@ -13,6 +13,8 @@ from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.onnx import OnnxProgram, file_of_source, is_torch_function, onnx_reader
 from tflmgen.frontend.tflite import Model, read_model
 from tflmgen.options import SourceOptions
+from tflmgen.sources.decoder_graph import decoder_model
+from tflmgen.sources.llama2_checkpoint import read_llama2
 from tflmgen.user_files import parse_json
 
 ONNX, TORCH = ".onnx", ".pt2"
@@ -22,6 +24,9 @@ returns that is given as net.py:make."""
 
 CIRCLE = ".circle"
 """Suffix of the files of Samsung's ONE, which the reader of .tflite files takes."""
+
+LLAMA2 = ".bin"
+"""Suffix of the checkpoints of llama2.c."""
 
 TFLITE_ONLY = SourceOptions()
 
@@ -36,8 +41,13 @@ def _is_torch(path: Path) -> bool:
 
 
 def is_tflite(path: Path) -> bool:
-    """Whether the file is read as it is by TFLite's runtimes: neither lowered nor in Circle's format."""
-    return not is_lowered(path) and path.suffix.lower() != CIRCLE
+    """Whether the file is read as it is by TFLite's runtimes: neither lowered nor in another format."""
+    return not is_lowered(path) and not has_no_framework(path)
+
+
+def has_no_framework(path: Path) -> bool:
+    """Whether the file is read into a Model with nothing to compare it with: Circle's and llama2.c's."""
+    return path.suffix.lower() in (CIRCLE, LLAMA2)
 
 
 def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: bool = False) -> Model:
@@ -50,7 +60,7 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: 
             raise UsageError(
                 "--shape, --constant and --nhwc-inputs are for ONNX and PyTorch; a .tflite file has --max-shape"
             )
-        return read_model(path)
+        return decoder_model(read_llama2(path), str(path)) if path.suffix.lower() == LLAMA2 else read_model(path)
     module = _onnx_module(path)
     shapes, constants = shape_options(options), _constants(options)
     model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs, for_training)

@@ -8,6 +8,7 @@
 extern uint32_t __stack_top[];
 extern uint32_t __data_start[], __data_end[], __data_load[], __bss_start[], __bss_end[];
 extern uint32_t __state_start[], __state_end[], __state_load[];
+extern uint32_t __zero_state_start[], __zero_state_end[];
 #ifdef TFLMGEN_CODE_IN_RAM
 extern uint32_t __code_start[], __code_end[], __code_load[];
 #endif
@@ -82,6 +83,7 @@ __attribute__((noreturn)) void Reset_Handler(void)
     __asm__ volatile("dsb\n isb" : : : "memory");
 #endif
     clear(__bss_start, __bss_end);
+    clear(__zero_state_start, __zero_state_end);
     tflmgen_board_start();
     for (const function *f = __init_array_start; f != __init_array_end; f++) {
         (*f)();

@@ -97,7 +97,12 @@ def quantize(
 
     path = converted_first(model, source, output)
     source = source if path == model else SourceOptions()
-    quantize_command(path, calibration, file, choices, signature, source, output)
+    if choices.weights is not None:
+        from tflmgen.commands.quantize_weights import quantize_weights_command
+
+        quantize_weights_command(path, calibration, file, choices, signature, source, output)
+    else:
+        quantize_command(path, calibration, file, choices, signature, source, output)
 
 
 @command(epilog="Example:  tflmgen train kws.tflite --loss sparse_categorical_crossentropy --optimizer adam")
@@ -125,6 +130,29 @@ def train(
         train_command(model, file, board, choices, source, output)
 
 
+@command(epilog="Example:  tflmgen tokenizer tokenizer.bin -o src")
+def tokenizer(
+    source: Annotated[
+        Path,
+        typer.Argument(readable=False, metavar="FILE", help="llama2.c's tokenizer.bin: byte pairs with scores."),
+    ],
+    *,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", show_default="(current folder)", help="Folder for the C files."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", show_default="FILE's name", help="Name of the tokenizer in C."),
+    ] = None,
+    output: OutputOptions,
+) -> None:
+    """Write a tokenizer as tables in C, with functions that make tokens of text and text of tokens."""
+    from tflmgen.commands.tokenizer import tokenizer_command
+
+    tokenizer_command(source, folder, name, output)
+
+
 @command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")
 def convert(
     source: Annotated[
@@ -132,7 +160,8 @@ def convert(
         typer.Argument(
             readable=False,
             metavar="SOURCE",
-            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx or .pt2 file, a SavedModel's folder, or FILE.py:FUNCTION.",
+            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx, .pt2 or llama2.c .bin file, a SavedModel's folder, or "
+            "FILE.py:FUNCTION.",
         ),
     ],
     *,

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
+import numpy as np
+
+from tflmgen.frontend.tflite.model import FileSignature, FileTensor, Model, SubGraph
+from tflmgen.ir import DType
 
 
 def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> frozenset[int]:
@@ -30,7 +33,7 @@ def unread_after(subgraph: SubGraph, reads: Mapping[int, Sequence[int]]) -> froz
 def without_unused(model: Model) -> Model:
     """The Model without unused tensors, the others numbered anew in their order.
 
-    Subgraphs with weights quantised by blocks keep all, because their scales are tensors that no operator names.
+    Scales of weights that are quantised by blocks are tensors that no operator names, and stay.
     """
     numbers = {graph.index: _numbers(graph) for graph in model.subgraphs}
     subgraphs = tuple(_renumbered(graph, numbers[graph.index]) for graph in model.subgraphs)
@@ -38,12 +41,21 @@ def without_unused(model: Model) -> Model:
     return replace(model, subgraphs=subgraphs, signatures=signatures)
 
 
+def _contents(tensor: FileTensor) -> tuple[float, ...] | None:
+    """Elements of a constant that may be the scales of blocks."""
+    if tensor.data is None or tensor.dtype not in (DType.FLOAT16, DType.FLOAT32):
+        return None
+    return tuple(map(float, np.frombuffer(tensor.data, tensor.dtype.numpy)))
+
+
 def _numbers(graph: SubGraph) -> dict[int, int]:
     """Index of each tensor that stays -> its new one."""
     used = {*graph.inputs, *graph.outputs}
     used |= {i for op in graph.operators for i in (*op.inputs, *op.outputs, *op.intermediates)}
-    if any(tensor.blocks is not None for tensor in graph.tensors):
-        used |= {tensor.index for tensor in graph.tensors}
+    blocks = (graph.tensors[i].blocks for i in used - {-1})
+    scales = {own.scales for own in blocks if own is not None}
+    if scales:
+        used |= {tensor.index for tensor in graph.tensors if _contents(tensor) in scales}
     return {old: new for new, old in enumerate(sorted(used - {-1}))}
 
 

@@ -52,7 +52,7 @@ from tflmgen.kernels.numeric.weights import (
 )
 from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel
+from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel, packed_blocks_kernel, takes_packed_blocks
 from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.range_weighted import range_of_sums
 from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
@@ -96,6 +96,10 @@ def kernel(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     """The fastest kernel that supports the layer, or the one that unpacks int4 weights at run time."""
     if stays_packed(op, target):
         return _packed_kernel(op)
+    if takes_packed_blocks(op, target):
+        batches = op.outputs[0].elements // input_shape(op, 1)[UNITS]
+        macs = op.outputs[0].elements * input_shape(op, 1)[1]
+        return on_fpu(packed_blocks_kernel(op, op.attributes.activation, batches, macs, _sizes(op)), target)
     return choose_fastest([*_fast_kernels(op, target), on_fpu(portable_kernel(op), target)], target)
 
 

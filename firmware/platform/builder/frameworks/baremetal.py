@@ -41,6 +41,7 @@ if not host:
         CPPDEFINES=[
             ("TFLMGEN_ARENA_SECTION", env.StringifyMacro(".tflmgen_arena")),
             ("TFLMGEN_STATE_SECTION", env.StringifyMacro(".tflmgen_state")),
+            ("TFLMGEN_ZERO_STATE_SECTION", env.StringifyMacro(".tflmgen_zero_state")),
             ("TFLMGEN_WEIGHTS_SECTION", env.StringifyMacro(".tflmgen_weights")),
         ],
     )

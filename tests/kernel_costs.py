@@ -29,8 +29,9 @@ from support.cost_layers import layers
 from support.cost_samples import Measured, Sample, measure, measure_model, side_by_side
 from support.counted_calls import DoesNotFitError
 from support.repository import ROOT
+from tflmgen.architectures import core_named
 from tflmgen.hardware.board import load_board
-from tflmgen.kernels.costs.estimate import ALONE, CORES, Table, cycles_table
+from tflmgen.kernels.costs.estimate import ALONE, Table, cycles_table
 from tflmgen.kernels.declaration import cost_models, declarations
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
@@ -137,7 +138,7 @@ def alone_samples(board: str) -> Iterator[Sample]:
 
 def fit_family(board: str, name: str, check: bool) -> None:
     """Writes the cycles of a family on a board's core, or compares them with other layers."""
-    table, core = cycles_table(), CORES[load_board(board).core]
+    table, core = cycles_table(), core_named(load_board(board).core).costs
     seed, count = (CHECK_SEED, CHECK_LAYERS) if check else (zlib.crc32(name.encode()), LAYERS)
     drawn = layers_of(name, np.random.default_rng(seed), count)
     samples = kept(f"{name}_{board}_{seed}", lambda: samples_of(name, board, drawn))
@@ -168,7 +169,7 @@ def fit_alone(board: str, names: Sequence[str]) -> None:
         counted = []
         for other in BOARDS if name not in SPECIALISED and HOME[_instructions(name)] == board else ():
             own = [(sample, weight) for at, sample, weight in (*drawn, *real) if (at, sample.family) == (other, name)]
-            cycles = table[name].get(CORES[load_board(other).core])
+            cycles = table[name].get(core_named(load_board(other).core).costs)
             if own and cycles:
                 counted.append(Alone([sample for sample, _ in own], [weight for _, weight in own], cycles))
         if counted:
@@ -213,7 +214,7 @@ def main() -> None:
     for board in arguments.board or BOARDS:
         names = [
             name
-            for name in families_of(CORES[load_board(board).core])
+            for name in families_of(core_named(load_board(board).core).costs)
             if arguments.family is None or name in arguments.family
         ]
         if arguments.alone:

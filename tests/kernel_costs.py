@@ -35,7 +35,7 @@ from tflmgen.kernels.costs.estimate import ALONE, Table, cycles_table
 from tflmgen.kernels.declaration import cost_models, declarations
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
-BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
+BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547", "qemu_rv32")
 KEPT = ROOT / "build" / "kernel_costs"
 LAYERS = 96
 """Of each family; a few of them are beyond its kernel."""
@@ -49,7 +49,13 @@ REAL = 32.0
 ALONE_LAYERS = 12
 """Of each family, alone in their models."""
 
-HOME = {"thumb": "mps2_an385_m0", "portable": "mps2_an386", "dsp": "mps2_an386", "mve": "mps3_an547"}
+HOME = {
+    "thumb": "mps2_an385_m0",
+    "portable": "mps2_an386",
+    "dsp": "mps2_an386",
+    "mve": "mps3_an547",
+    "rv32m": "qemu_rv32",
+}
 """By instruction set, the board on which calls that are alone are counted, for all cores: how far a loop is specialised
 depends on the compiler."""
 
@@ -66,6 +72,7 @@ INSTRUCTIONS = {
     "cortex-m4": ("portable", "dsp"),
     "cortex-m7": ("portable", "dsp"),
     "cortex-m55": ("portable", "dsp", "mve"),
+    "rv32": ("portable", "rv32m"),
 }
 """Whose kernels are measured on each core. Those for Armv6-M run on every core, but are left to what no others compute:
 measured where there are no others."""

@@ -21,7 +21,7 @@ from tflmgen.ir import Target
 ALLOWED = {
     "-cpu": ("NAME", r"\w[\w-]*(,[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8}))*"),
     "-m": ("SIZE", r"\d{1,4}[KMkm]?"),
-    "-machine": ("remap=NAME", r"remap=\w+"),
+    "-machine": ("remap=NAME or revb=true", r"remap=\w+|revb=(true|false)"),
     "-icount": ("shift=NUMBER", r"shift=(\d{1,2}|auto)(,(align|sleep)=(on|off))*"),
     "-global": ("DRIVER.PROPERTY=NUMBER", r"\w[\w-]*\.[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8})"),
     "-rtc": ("clock=vm", r"clock=vm"),

@@ -26,6 +26,9 @@ __attribute__((naked, section(".isr_vector"), used)) void Reset_Handler(void)
     __asm__ volatile(".option push\n\t"
                      ".option arch, +zicsr\n\t"
                      ".option norelax\n\t"
+                     "lui t0, %hi(1f)\n\t" /* some chips begin at an alias of the flash, where addresses are others */
+                     "jr %lo(1f)(t0)\n"
+                     "1:\n\t"
                      "la gp, __global_pointer$\n\t"
                      ".option relax\n\t"
                      "la sp, __stack_top\n\t"

@@ -29,12 +29,13 @@ from support.cost_layers import layers
 from support.cost_samples import Measured, Sample, measure, measure_model, side_by_side
 from support.counted_calls import DoesNotFitError
 from support.repository import ROOT
+from tflmgen.architectures import core_named
 from tflmgen.hardware.board import load_board
-from tflmgen.kernels.costs.estimate import ALONE, CORES, Table, cycles_table
+from tflmgen.kernels.costs.estimate import ALONE, Table, cycles_table
 from tflmgen.kernels.declaration import cost_models, declarations
 
 TABLE = ROOT / "codegen" / "tflmgen" / "kernels" / "costs" / "cycles.json"
-BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547")
+BOARDS = ("mps2_an385_m0", "mps2_an385", "mps2_an386", "mps2_an500", "mps3_an547", "qemu_rv32")
 KEPT = ROOT / "build" / "kernel_costs"
 LAYERS = 96
 """Of each family; a few of them are beyond its kernel."""
@@ -48,7 +49,13 @@ REAL = 32.0
 ALONE_LAYERS = 12
 """Of each family, alone in their models."""
 
-HOME = {"thumb": "mps2_an385_m0", "portable": "mps2_an386", "dsp": "mps2_an386", "mve": "mps3_an547"}
+HOME = {
+    "thumb": "mps2_an385_m0",
+    "portable": "mps2_an386",
+    "dsp": "mps2_an386",
+    "mve": "mps3_an547",
+    "rv32m": "qemu_rv32",
+}
 """By instruction set, the board on which calls that are alone are counted, for all cores: how far a loop is specialised
 depends on the compiler."""
 
@@ -65,6 +72,7 @@ INSTRUCTIONS = {
     "cortex-m4": ("portable", "dsp"),
     "cortex-m7": ("portable", "dsp"),
     "cortex-m55": ("portable", "dsp", "mve"),
+    "rv32": ("portable", "rv32m"),
 }
 """Whose kernels are measured on each core. Those for Armv6-M run on every core, but are left to what no others compute:
 measured where there are no others."""
@@ -137,7 +145,7 @@ def alone_samples(board: str) -> Iterator[Sample]:
 
 def fit_family(board: str, name: str, check: bool) -> None:
     """Writes the cycles of a family on a board's core, or compares them with other layers."""
-    table, core = cycles_table(), CORES[load_board(board).core]
+    table, core = cycles_table(), core_named(load_board(board).core).costs
     seed, count = (CHECK_SEED, CHECK_LAYERS) if check else (zlib.crc32(name.encode()), LAYERS)
     drawn = layers_of(name, np.random.default_rng(seed), count)
     samples = kept(f"{name}_{board}_{seed}", lambda: samples_of(name, board, drawn))
@@ -168,7 +176,7 @@ def fit_alone(board: str, names: Sequence[str]) -> None:
         counted = []
         for other in BOARDS if name not in SPECIALISED and HOME[_instructions(name)] == board else ():
             own = [(sample, weight) for at, sample, weight in (*drawn, *real) if (at, sample.family) == (other, name)]
-            cycles = table[name].get(CORES[load_board(other).core])
+            cycles = table[name].get(core_named(load_board(other).core).costs)
             if own and cycles:
                 counted.append(Alone([sample for sample, _ in own], [weight for _, weight in own], cycles))
         if counted:
@@ -213,7 +221,7 @@ def main() -> None:
     for board in arguments.board or BOARDS:
         names = [
             name
-            for name in families_of(CORES[load_board(board).core])
+            for name in families_of(core_named(load_board(board).core).costs)
             if arguments.family is None or name in arguments.family
         ]
         if arguments.alone:

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "codegen" / "tflmgen"
 
 COMPILER = (
     "version errors options user_files user_cache",
-    "ir kernels frontend reference passes settings memory explore backend proof plugins graph_compiler",
+    "architectures ir kernels frontend reference passes settings memory explore backend proof plugins graph_compiler",
 )
 """The compiler's rooms and root modules in the order of the data flow: each imports only what stands before it."""
 

@@ -12,8 +12,9 @@ import pytest
 from support.repository import ROOT, page_named, tracked_files
 from support.sampling import sampled
 from support.tools import may_lack
+from tflmgen.architectures.arm import ARM
 from tflmgen.compiler import compile_model
-from tflmgen.hardware.board import list_boards, load_board
+from tflmgen.hardware.board import HOST, list_boards, load_board
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.assemble import write
 from tflmgen.project.firmware_build import plan_for, project_of
@@ -24,8 +25,13 @@ TESTS = ROOT / "tests"
 KERNELS = sorted((FIRMWARE / "kernels").glob("*.h"))
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-O2", "-c")
 BOARDS = {board.id: board for board in (*list_boards(), load_board("host"))}
-PROCESSORS = {board.cpu_flags: board.id for board in BOARDS.values() if not board.is_host}
-COMPILERS = [("gcc", "host"), ("clang", "host"), *(("arm-none-eabi-gcc", id) for id in PROCESSORS.values())]
+PROCESSORS = {board.cpu_flags: board.id for board in BOARDS.values() if board.architecture is ARM}
+OTHERS = {board.cpu_flags: board.id for board in BOARDS.values() if board.architecture not in (ARM, HOST.architecture)}
+COMPILERS = [
+    *(("gcc", "host"), ("clang", "host")),
+    *(("arm-none-eabi-gcc", id) for id in PROCESSORS.values()),
+    *((chain.compiler, id) for id in OTHERS.values() if (chain := BOARDS[id].architecture.toolchain)),
+]
 
 
 def run(*command: str | Path) -> None:
@@ -82,7 +88,8 @@ def includes(folder: Path) -> tuple[str, ...]:
 def test_compilers_accept_the_generated_c(compiler: str, board: str, tmp_path: Path) -> None:
     folder = write_library(tmp_path, board)
     for path in sorted((folder / "src").glob("*.c")):
-        run(compiler, *BOARDS[board].cpu_flags, *WARNINGS, *includes(folder), path, "-o", path.with_suffix(".o"))
+        flags = (*BOARDS[board].cpu_flags, *BOARDS[board].header_flags)
+        run(compiler, *flags, *WARNINGS, *includes(folder), path, "-o", path.with_suffix(".o"))
 
 
 @pytest.mark.parametrize("board", sampled(["mps3_an547", "mps2_an386", "mps2_an385_m0"], 3))

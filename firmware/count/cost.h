@@ -3,7 +3,7 @@
 #ifndef TFLMGEN_COUNT_COST_H
 #define TFLMGEN_COUNT_COST_H
 
-#include "thumb.h"
+#include "instruction.h"
 
 /* A range, where the timing depends on the core's configuration, on operands, or on what is not published. */
 struct cycles {
@@ -18,11 +18,13 @@ struct pipeline {
 
 struct model {
     const char *core;
+    const struct decoder *decoder;
     struct cycles (*cost)(const struct instruction *instruction, struct pipeline *pipeline);
     struct cycles taken; /* what a taken branch costs more */
 };
 
 extern const struct model model_m0, model_m0plus, model_m3, model_m4, model_m7, model_m55;
+extern const struct model model_rv32, model_hazard3, model_fe310;
 
 /* LDR, LDRB ..., STR, VLDR ...: single loads and stores, which follow each other in a pipeline. */
 static inline bool is_single_access(const struct instruction *i)

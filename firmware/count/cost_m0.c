@@ -38,5 +38,5 @@ static struct cycles m0plus(const struct instruction *i, struct pipeline *pipeli
     return i->kind == KIND_SYSTEM ? exactly(3) : common(i);
 }
 
-const struct model model_m0 = {"cortex-m0", m0, {TAKEN_M0, TAKEN_M0}};
-const struct model model_m0plus = {"cortex-m0plus", m0plus, {TAKEN_M0PLUS, TAKEN_M0PLUS}};
+const struct model model_m0 = {"cortex-m0", &thumb_decoder, m0, {TAKEN_M0, TAKEN_M0}};
+const struct model model_m0plus = {"cortex-m0plus", &thumb_decoder, m0plus, {TAKEN_M0PLUS, TAKEN_M0PLUS}};

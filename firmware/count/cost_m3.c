@@ -31,4 +31,4 @@ static struct cycles cost(const struct instruction *i, struct pipeline *pipeline
     }
 }
 
-const struct model model_m3 = {"cortex-m3", cost, {2, 2}};
+const struct model model_m3 = {"cortex-m3", &thumb_decoder, cost, {2, 2}};

@@ -38,4 +38,4 @@ static struct cycles cost(const struct instruction *i, struct pipeline *pipeline
     }
 }
 
-const struct model model_m4 = {"cortex-m4", cost, {2, 2}};
+const struct model model_m4 = {"cortex-m4", &thumb_decoder, cost, {2, 2}};

@@ -50,4 +50,4 @@ static struct cycles cost(const struct instruction *i, struct pipeline *pipeline
     }
 }
 
-const struct model model_m55 = {"cortex-m55", cost, {0, 2}};
+const struct model model_m55 = {"cortex-m55", &thumb_decoder, cost, {0, 2}};

@@ -78,4 +78,4 @@ static struct cycles cost(const struct instruction *i, struct pipeline *pipeline
     return between(pipeline->paired ? 0 : alone(i), alone(i));
 }
 
-const struct model model_m7 = {"cortex-m7", cost, {0, 1}};
+const struct model model_m7 = {"cortex-m7", &thumb_decoder, cost, {0, 1}};

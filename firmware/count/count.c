@@ -2,10 +2,10 @@
 /* QEMU plugin: what each invoke of a model executes, by step of its plan. It runs on the host and changes nothing in
  * the firmware.
  *
- *   qemu-system-arm ... -plugin count.so,from=ADDRESS,to=ADDRESS,core=CORE,sites=FILE,out=FILE[,flash=FILE]
+ *   qemu-system-ARCHITECTURE ... -plugin count.so,from=ADDRESS,to=ADDRESS,core=CORE,sites=FILE,out=FILE[,flash=FILE]
  *
  * from, to  counting starts with the instruction at `from` and ends before the one at `to`
- * core      GCC's name of the processor whose cycles are estimated
+ * core      name of the processor whose cycles are estimated, as a cost model has it
  * sites     lines "ADDRESS STEP", sorted: from the instruction at ADDRESS (hexadecimal) on, all that is executed
  *           belongs to STEP (-1: to none), called functions included, until an instruction with another step
  * out       gets one line of JSON per interval: [[step, instructions, cycles from low, to high, waits for code, waits
@@ -195,8 +195,8 @@ static struct instruction fetch(const struct qemu_plugin_insn *insn, size_t *siz
 #else
     const uint8_t *const code = qemu_plugin_insn_data(insn);
 #endif
-    *size = size_of(code);
-    return decode(code, *size);
+    *size = model->decoder->size_of(code);
+    return model->decoder->decode(code, *size);
 }
 
 /* With a flash, a run ends with the last instruction that ends in the line. */
@@ -294,7 +294,10 @@ static void read_sites(const char *path)
 
 static const struct model *find_model(const char *core)
 {
-    static const struct model *const models[] = {&model_m0, &model_m0plus, &model_m3, &model_m4, &model_m7, &model_m55};
+    static const struct model *const models[] = {
+        &model_m0,  &model_m0plus, &model_m3,      &model_m4,    &model_m7,
+        &model_m55, &model_rv32,   &model_hazard3, &model_fe310,
+    };
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         if (!strcmp(core, models[i]->core)) {
             return models[i];

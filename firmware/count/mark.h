@@ -5,9 +5,9 @@
 #ifndef TFLMGEN_COUNT_MARK_H
 #define TFLMGEN_COUNT_MARK_H
 
-#define TFLMGEN_RAN(step)                                                                                      \
-    __asm__ volatile("1: nop\n\t.pushsection .debug_tflmgen, \"\", %%progbits\n\t.word 1b, %c0\n\t.popsection" \
-                     :                                                                                         \
+#define TFLMGEN_RAN(step)                                                                                              \
+    __asm__ volatile("1: nop\n2:\n\t.pushsection .debug_tflmgen, \"\", %%progbits\n\t.word 1b, 2b, %c0\n\t.popsection" \
+                     :                                                                                                 \
                      : "i"(step));
 
 #endif

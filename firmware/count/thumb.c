@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
 /* Sorts Thumb instructions into kinds. Encodings: Armv8-M Architecture Reference Manual, DDI 0553, chapter C2. */
-#include "thumb.h"
+#include "instruction.h"
 
 static unsigned population(uint32_t bits)
 {
@@ -197,13 +197,15 @@ static struct instruction wide(uint32_t a, uint32_t b)
     return of(KIND_ALU);
 }
 
-size_t size_of(const uint8_t *code)
+static size_t size_of(const uint8_t *code)
 {
     return code[1] >= 0xE8 ? 4 : 2;
 }
 
-struct instruction decode(const uint8_t *code, size_t size)
+static struct instruction decode(const uint8_t *code, size_t size)
 {
     const uint32_t a = code[0] | (uint32_t)code[1] << 8;
     return size == 2 ? narrow(a) : wide(a, code[2] | (uint32_t)code[3] << 8);
 }
+
+const struct decoder thumb_decoder = {size_of, decode};

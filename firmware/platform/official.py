@@ -17,7 +17,8 @@ if "arduino" in env.get("PIOFRAMEWORK", []):
     env.BuildSources("$BUILD_DIR/arduino", str(folder / "arduino"))
 else:
     local = json.loads((folder / "boards" / f"{env.GetProjectOption('custom_board')}.json").read_text(encoding="utf-8"))
-    env.BoardConfig().update("build.cpu_flags", local["build"]["cpu_flags"])
-    env.Replace(CC="arm-none-eabi-gcc", LDSCRIPT_PATH="board.ld")
+    for name in ("cpu_flags", "toolchain", "specs", "header_flags"):
+        env.BoardConfig().update(f"build.{name}", local["build"][name])
+    env.Replace(CC=f"{local['build']['toolchain']}gcc", LDSCRIPT_PATH="board.ld")
     env.Append(LIBPATH=[str(folder / "ldscripts")])
     env.SConscript(str(folder / "builder/frameworks/baremetal.py"))

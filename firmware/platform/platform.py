@@ -19,6 +19,7 @@ from platformio.exception import UserSideException
 from platformio.platform.base import PlatformBase
 from semantic_version import SimpleSpec, Version
 
+ARM = "arm-none-eabi-"
 TOOLCHAIN = "toolchain-gccarmnoneeabi"
 SCONS = "tool-scons"
 SCONS_PY = """\
@@ -63,11 +64,14 @@ class TflmgenPlatform(PlatformBase):
         """arm-none-eabi-gcc from PATH where there is one, else PlatformIO's own."""
         spec = self.packages[TOOLCHAIN]
         if "://" not in str(spec.get("version", "")):  # else the user names one in platform_packages
-            spec["optional"] = shutil.which("arm-none-eabi-gcc") is not None or self._builds_for_host()
+            spec["optional"] = shutil.which(f"{ARM}gcc") is not None or not self._builds_for_arm()
 
-    def _builds_for_host(self):
+    def _builds_for_arm(self):
+        """Whether some environment's board has an Arm core; of others PlatformIO has no compiler that fits."""
         boards = {self.config.get(s, "board", "") for s in self.config.sections() if s.startswith("env:")}
-        return boards <= {"host", ""}
+        folder = Path(self.get_dir(), "boards")
+        files = [folder / f"{board}.json" for board in boards if (folder / f"{board}.json").is_file()]
+        return any(json.loads(f.read_text(encoding="utf-8"))["build"].get("toolchain") == ARM for f in files)
 
     def get_boards(self, id_=None):
         result = super().get_boards(id_)

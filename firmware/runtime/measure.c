@@ -9,8 +9,12 @@
 #define NEVER_INLINED __attribute__((noinline))
 #endif
 
-#if defined(__arm__)
+#if defined(__arm__) || defined(__riscv)
+#ifdef __riscv
+#define STACK_POINTER(variable) __asm__ volatile("mv %0, sp" : "=r"(variable))
+#else
 #define STACK_POINTER(variable) __asm__ volatile("mov %0, sp" : "=r"(variable))
+#endif
 /* A symbol at this very place in the code. The pointer passes through it, so that it is loaded before the symbol. */
 #define MARK(symbol, pointer) __asm__ volatile(".global " symbol "\n" symbol ":" : "+r"(pointer) : : "memory")
 #else

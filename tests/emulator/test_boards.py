@@ -40,7 +40,7 @@ def project(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def firmware(board: Board, project: Path) -> Firmware:
-    return build(project, board.id)
+    return build(project, board)
 
 
 @pytest.fixture

@@ -36,17 +36,17 @@ def test_a_folder_that_platformio_cannot_build_in_is_named(tmp_path: Path) -> No
     folder = tiny.write_project(load_board(BOARD), tmp_path / "$x" / "project")
     message = f"{folder}: PlatformIO cannot build in a folder whose path has $"
     with pytest.raises(BuildError, match=f"^{re.escape(message)}$"):
-        build(folder, BOARD)
+        build(folder, load_board(BOARD))
 
 
 def test_a_folder_may_have_any_other_name(tmp_path: Path) -> None:
     folder = tiny.write_project(load_board(BOARD), tmp_path / "it's ü [a] #1;b=c,d%e\"f")
-    assert build(folder, BOARD).text > 0
+    assert build(folder, load_board(BOARD)).text > 0
 
 
 def test_sizes_are_those_of_binutils(project: Path) -> None:
     lines: list[str] = []
-    firmware = build(project, BOARD, lines.append)
+    firmware = build(project, load_board(BOARD), lines.append)
     command = ["arm-none-eabi-size", str(firmware.elf)]
     row = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[1]
     assert [firmware.text, firmware.data, firmware.bss] == [int(word) for word in row.split()[:3]]
@@ -55,7 +55,7 @@ def test_sizes_are_those_of_binutils(project: Path) -> None:
 
 
 def test_symbols_are_those_of_binutils(project: Path) -> None:
-    firmware = build(project, BOARD)
+    firmware = build(project, load_board(BOARD))
     listing = subprocess.run(["arm-none-eabi-nm", str(firmware.elf)], capture_output=True, text=True, check=True).stdout
     names = {line.split()[2]: int(line.split()[0], 16) for line in listing.splitlines() if " T " in line}
     symbols = read_elf(firmware.elf).symbols
@@ -64,16 +64,16 @@ def test_symbols_are_those_of_binutils(project: Path) -> None:
 
 
 def test_second_build_does_nothing(project: Path) -> None:
-    build(project, BOARD)
+    build(project, load_board(BOARD))
     tiny.write_project(load_board(BOARD), project)
     lines: list[str] = []
-    build(project, BOARD, lines.append)
+    build(project, load_board(BOARD), lines.append)
     assert lines == []
 
 
 def test_host_builds_too(tmp_path: Path) -> None:
     project = tiny.write_project(load_board("host"), tmp_path / "project")
-    firmware = build(project, "host")
+    firmware = build(project, load_board("host"))
     assert isinstance(firmware, Firmware)
     assert firmware.data + firmware.bss > 1024
 
@@ -81,7 +81,7 @@ def test_host_builds_too(tmp_path: Path) -> None:
 def test_compiler_errors_pass_through(project: Path) -> None:
     (project / "lib/tiny/src/tiny.c").write_text("int nonsense = ;\n")
     with pytest.raises(BuildError, match=r"lib/tiny/src/tiny\.c:1:16: error: expected expression") as caught:
-        build(project, BOARD)
+        build(project, load_board(BOARD))
     assert "registry" not in str(caught.value)
 
 
@@ -102,13 +102,13 @@ def test_image_that_does_not_fit(tmp_path: Path) -> None:
     source = project / "lib/tiny/src/tiny.c"
     source.write_text(source.read_text().replace("arena[1024]", "arena[16000]"))
     with pytest.raises(BuildError, match=r"RAM is full|overflowed by \d+ bytes"):
-        build(project, "microbit")
+        build(project, load_board("microbit"))
 
 
 def test_missing_compiler_names_its_packages(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolchainError, match="apt install gcc-arm-none-eabi libnewlib-arm-none-eabi"):
-        build(project, BOARD)
+        build(project, load_board(BOARD))
 
 
 def test_missing_newlib_names_its_package(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +117,7 @@ def test_missing_newlib_names_its_package(project: Path, tmp_path: Path, monkeyp
     compiler.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolchainError, match=r"no newlib \(nano\.specs\).*libnewlib-arm-none-eabi"):
-        build(project, BOARD)
+        build(project, load_board(BOARD))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x7fELF", b"\x7fELF\x01\x01" + b"\xff" * 60, b"MZ" + bytes(100)])
@@ -129,8 +129,8 @@ def test_not_an_elf(tmp_path: Path, data: bytes) -> None:
 
 def test_two_projects_build_at_once(tmp_path: Path) -> None:
     script = """if True:
-        import pathlib, sys, tflmgen.project.platformio
-        tflmgen.project.platformio.build(pathlib.Path(sys.argv[1]), sys.argv[2])
+        import pathlib, sys, tflmgen.hardware, tflmgen.project
+        tflmgen.project.build(pathlib.Path(sys.argv[1]), tflmgen.hardware.load_board(sys.argv[2]))
     """
     running = []
     for board in (BOARD, "microbit"):
@@ -144,8 +144,9 @@ def test_interrupt_leaves_no_process(project: Path) -> None:
     endless.write_text("/* slow */\n" + "".join(f"int f{i}(int x) {{ return x * {i}; }}\n" for i in range(60000)))
     script = textwrap.dedent(f"""
         from pathlib import Path
+        from tflmgen.hardware import load_board
         from tflmgen.project.platformio import build
-        build(Path({str(project)!r}), {BOARD!r}, lambda line: print(line, flush=True))
+        build(Path({str(project)!r}), load_board({BOARD!r}), lambda line: print(line, flush=True))
     """)
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None

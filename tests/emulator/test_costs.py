@@ -11,8 +11,9 @@ from kernel_costs import CHECK_SEED, SPECIALISED, families_of, layers_of
 from support.cost_samples import Measured, measure, side_by_side
 from support.sampling import sampled
 from support.tools import requires_compiler, requires_qemu
+from tflmgen.architectures import core_named
 from tflmgen.hardware.board import load_board
-from tflmgen.kernels.costs.estimate import CORES, estimated
+from tflmgen.kernels.costs.estimate import estimated
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]
 
@@ -51,7 +52,7 @@ def models_of(families: Iterable[str], times: int) -> list[dict[str, Sequence[Me
 @pytest.mark.parametrize("board", BOARDS)
 def test_estimates_are_near_counts(board: str, times: int, tmp_path: Path) -> None:
     core, errors = load_board(board).core, []
-    families = [name for name in families_of(CORES[core]) if any(kind in name for kind in BOARDS[board])]
+    families = [name for name in families_of(core_named(core).costs) if any(kind in name for kind in BOARDS[board])]
     measured = [measure(model, board, tmp_path, seed=1) for model in models_of(families, times)]
     assert {sample.family for samples in measured for sample in samples} == set(families)
     for samples in measured:

@@ -14,6 +14,7 @@ from support import tiny
 from support.commands import tflmgen
 from support.repository import ROOT
 from support.tools import requires_compiler, requires_qemu
+from tflmgen.architectures.arm import ARM
 from tflmgen.emulators.invoke_cost import Cycles
 from tflmgen.emulators.open_session import open_session
 from tflmgen.emulators.process import open_child
@@ -45,6 +46,18 @@ __attribute__((naked)) tflmgen_status tiny_increment(void) {
       "bx lr          \\n");
 }
 """
+RISCV_LOOP = """
+__attribute__((naked)) tflmgen_status tiny_increment(void) {
+  __asm__ volatile(
+      "li a3, 100       \\n"
+      "1: mul a2, a2, a3 \\n"
+      "addi a3, a3, -1  \\n"
+      "bnez a3, 1b      \\n"
+      "li a0, 0         \\n"
+      "ret              \\n");
+}
+"""
+"""The same for RISC-V, with compressed instructions among them."""
 INSTRUCTIONS = 1 + 1 + 3 * 100 + 1 + 1
 """The call, and what it calls."""
 TAKEN = 1 + 99 + 1
@@ -56,6 +69,7 @@ CYCLES = {
     "cortex-m4": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
     "cortex-m33": Cycles(INSTRUCTIONS + 2 * TAKEN, INSTRUCTIONS + 2 * TAKEN),
     "cortex-m55": Cycles(INSTRUCTIONS, INSTRUCTIONS + 2 * TAKEN),
+    "rv32imc": Cycles(INSTRUCTIONS + TAKEN, INSTRUCTIONS + 3 * TAKEN + 4 * 100),
 }
 
 
@@ -110,7 +124,7 @@ def board(request: pytest.FixtureRequest) -> Board:
 @pytest.fixture(scope="module")
 def by_hand(board: Board, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A project whose first signature is a loop in assembly, and its firmware."""
-    return _with_loop(board, LOOP, tmp_path_factory.mktemp(board.id))
+    return _with_loop(board, LOOP if board.architecture is ARM else RISCV_LOOP, tmp_path_factory.mktemp(board.id))
 
 
 def _with_loop(board: Board, loop: str, folder: Path) -> tuple[Path, Path]:
@@ -118,7 +132,7 @@ def _with_loop(board: Board, loop: str, folder: Path) -> tuple[Path, Path]:
     source = project / "lib/tiny/src/tiny.c"
     text = re.sub(r"tflmgen_status tiny_increment\(void\) \{.*?\n\}\n", lambda _: loop, source.read_text(), flags=re.S)
     source.write_text(text)
-    return project, build(project, board.id).elf
+    return project, build(project, board).elf
 
 
 @pytest.fixture
@@ -189,7 +203,7 @@ def test_waits_for_flash_counted_by_hand(waits_by_hand: Callable[..., Invocation
 def test_the_trace_of_qemu_has_as_many(tmp_path: Path) -> None:
     board = load_board("mps2_an386")
     project = tiny.write_project(board, tmp_path / "project")
-    elf = build(project, board.id).elf
+    elf = build(project, board).elf
     with open_session(board, project, elf, "qemu", timeout=20, count=NO_STEPS) as session:
         counted = session.invoke(1, [tiny.VALUES, tiny.mode(0)]).instructions
     log = tmp_path / "log"
@@ -235,7 +249,7 @@ def test_counts_can_be_repeated(gate: Any) -> None:
 def test_the_plugin_explains_what_it_lacks(tmp_path: Path) -> None:
     from tflmgen.emulators.qemu_plugin import build_plugin
 
-    options = f"{build_plugin()},from=0,to=0,core=z80,out={tmp_path / 'out'}"
+    options = f"{build_plugin(ARM)},from=0,to=0,core=z80,out={tmp_path / 'out'}"
     machine = ["qemu-system-arm", "-machine", "mps2-an386", "-display", "none", "-plugin", options]
     with open_child(machine) as child:
         assert "count: no known core" in child.last_words()

@@ -45,7 +45,7 @@ def printed_by(name: str, folder: Path) -> str:
     finished = tflmgen("build", EXAMPLES / model, "--board", BOARD, "-o", folder)
     assert finished.code == 0, finished.err
     shutil.copy(EXAMPLES / program, folder / "src" / "main.c")
-    firmware = build(folder, BOARD)
+    firmware = build(folder, load_board(BOARD))
     command = [*load_board(BOARD).qemu_command, "-kernel", str(firmware.elf)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("board", [b for b in list_boards() if not b.qemu], ids=lambda board: board.id)
 def test_firmware_links_into_the_boards_memories(board: Board, tmp_path: Path) -> None:
-    firmware = build(tiny.write_project(board, tmp_path / "project"), board.id)
+    firmware = build(tiny.write_project(board, tmp_path / "project"), board)
     elf = read_elf(firmware.elf)
     sections = {s.name: s for s in elf.sections if s.size and s.flags & SHF_ALLOC}
     memories = {m.name: (m.origin, m.origin + m.size) for m in board.memories}

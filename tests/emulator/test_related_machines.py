@@ -51,7 +51,7 @@ def test_model_runs_on_the_related_machine(device: str, tmp_path: Path) -> None:
     (folder / "board.json").write_text(json.dumps(data))
     board = load_board(str(folder))
     project = tiny.write_project(board, tmp_path / "project")
-    firmware = build(project, board.id)
+    firmware = build(project, board)
     with open_session(board, project, firmware.elf, "qemu", timeout=20) as session:
         result = session.invoke(1, [tiny.VALUES, tiny.mode(0)])
         assert tiny.total(result.outputs[0]) == tiny.TOTAL

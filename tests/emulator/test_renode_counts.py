@@ -39,7 +39,7 @@ def _firmware(board: Board, folder: Path) -> tuple[Compilation, Path, Path]:
     compilation = compile_for(GATE, board, options)
     project = folder / compilation.name
     write(project_of(compilation, board, options), project)
-    return compilation, project, build(project, board.id).elf
+    return compilation, project, build(project, board).elf
 
 
 def _inputs(compilation: Compilation) -> list[bytes]:
@@ -58,7 +58,7 @@ def _replayed(hooks: Sequence[str], addresses: Sequence[int]) -> None:
 
 
 def _by_qemu(board: Board, elf: Path, steps: Mapping[int, int], inputs: list[bytes]) -> Counts:
-    with plugin(board.core, elf, steps) as counting, run_qemu(board, elf, counting.arguments) as stream:
+    with plugin(board, elf, steps) as counting, run_qemu(board, elf, counting.arguments) as stream:
         Session(stream, "counted", 120).invoke(0, inputs)
         return counting.read()
 
@@ -73,7 +73,7 @@ def test_hooks_count_what_the_plugin_counts(name: str, tmp_path: Path) -> None:
     with run_qemu(board, elf, ("-singlestep", "-d", "exec,nochain", "-D", str(log))) as stream:
         Session(stream, "traced", 120).invoke(0, inputs)
     executed = [int(pc, 16) for pc in TRACE.findall(log.read_text())]
-    with renode_counting(elf, steps) as counting:
+    with renode_counting(elf, board.architecture, steps) as counting:
         _replayed(counting.hooks, executed)
         counted = {step: tally.instructions for step, tally in counting.read().items()}
         assert len(counting.hooks) < len(steps) / 4

@@ -47,7 +47,7 @@ def gate(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def accumulator(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tiny.write_project(board, tmp_path_factory.mktemp("tiny") / "project")
-    return build(project, board.id).elf
+    return build(project, board).elf
 
 
 def test_a_pseudoterminal_as_the_port(board: Board, gate: Path) -> None:

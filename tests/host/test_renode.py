@@ -188,7 +188,7 @@ def _await_folder(folder: Path, pattern: str) -> None:
 def test_instructions_by_executed_instructions(tmp_path: Path, temporary: Path, program: str) -> None:
     board = load_board("mps2_an385_m0")
     project = _project(board, tmp_path)
-    elf = build(project, board.id).elf
+    elf = build(project, board).elf
     renode = StandIn(program).install(tmp_path)
     plan: dict[str, Any] = {"steps": [], "signatures": [{"function": "main"}]}
     with open_session(board, project, elf, "renode", 20, renode=str(renode), count=plan) as session:

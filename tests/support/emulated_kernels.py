@@ -16,6 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tflmgen.architectures.architecture import Architecture, Toolchain
+from tflmgen.architectures.arm import ARM
+from tflmgen.architectures.riscv import RISCV
 from tflmgen.ir import contents as packed_contents
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 
@@ -24,18 +27,19 @@ from support.kernel_harness import POISON, Array, Case, facing, offsets
 from support.kernel_program import KERNELS, WARNINGS, c_argument, c_value
 
 GUARD = 32
-PROGRAMS = ("arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A QEMU machine, how to compile for it, and where its code and data go; vectors are at 0."""
+    """A QEMU machine, how to compile for it, and where its vectors (on RISC-V the reset code), code and data go."""
 
     qemu: str
     flags: tuple[str, ...]
     target: Target
     code: int = 0x400
     data: int = 0x20000000
+    vectors: int = 0
+    architecture: Architecture = ARM
 
 
 M0 = Machine("mps2-an385", ("-mcpu=cortex-m0", "-mthumb"), Target("cortex-m0"))
@@ -60,11 +64,21 @@ M55 = Machine(
     data=0x21000000,
 )
 
+RV32 = Machine(
+    "virt",
+    RISCV.flags("rv32imc", None),
+    Target("rv32imc", frozenset({"rv32m"})),
+    code=0x80001000,
+    data=0x81000000,
+    vectors=0x80000000,
+    architecture=RISCV,
+)
+
 _SCRIPT = """
 SECTIONS {
-  .vectors 0 : { KEEP(*(.vectors)) }
-  .text CODE : { *(.text .text.*) *(.rodata .rodata.*) *(.ARM.exidx*) }
-  .bss DATA (NOLOAD) : { *(.data .bss COMMON) }
+  .vectors VECTORS : { KEEP(*(.vectors)) }
+  .text CODE : { *(.text .text.*) *(.rodata .rodata.* .srodata .srodata.*) *(.ARM.exidx*) }
+  .bss DATA (NOLOAD) : { *(.data .sdata .sbss .bss COMMON) }
   stack_top = DATA + 0x200000;
 }
 """
@@ -74,12 +88,22 @@ START = """
 static uint8_t ram[1u << 20] __attribute__((aligned(64)));
 static volatile uint32_t current;
 int main(void);
+#ifdef __riscv
+static void call_host(uint32_t operation, const void *argument)
+{
+    register uint32_t a0 __asm__("a0") = operation;
+    register const void *a1 __asm__("a1") = argument;
+    __asm__ volatile(".option push\\n.option norvc\\n.balign 16\\nslli x0, x0, 0x1f\\nebreak\\nsrai x0, x0, 7\\n"
+                     ".option pop" : "+r"(a0) : "r"(a1) : "memory");
+}
+#else
 static void call_host(uint32_t operation, const void *argument)
 {
     register uint32_t r0 __asm__("r0") = operation;
     register const void *r1 __asm__("r1") = argument;
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
 }
+#endif
 static void say(const char *word, uint32_t number)
 {
     char digits[12];
@@ -103,6 +127,22 @@ static void fault(void)
     say("fault in case ", current);
     stop();
 }
+#ifdef __riscv
+__attribute__((aligned(64), used)) static void trap(void)
+{
+    fault();
+}
+__attribute__((used)) static void begin(void)
+{
+    main();
+    stop();
+}
+__attribute__((section(".vectors"), used, naked)) void reset(void)
+{
+    __asm__ volatile(".option push\\n.option norelax\\n.option arch, +zicsr\\nla sp, stack_top\\nla t0, trap\\n"
+                     "csrw mtvec, t0\\n.option pop\\nj begin");
+}
+#else
 extern uint32_t stack_top[];
 static void reset(void)
 {
@@ -115,6 +155,7 @@ static void reset(void)
 }
 __attribute__((section(".vectors"), used)) static void (*const vectors[])(void) = {
     (void (*)(void))stack_top, reset, fault, fault, fault, fault, fault};
+#endif
 """
 
 DATA_FILE = "data.bin"
@@ -201,10 +242,10 @@ def faults_on(machine: Machine, runs: Sequence[Run], folder: Path, *flags: str) 
             raise _FaultsError
         (done / "no faults").touch()
 
-    _require_programs()
+    _require_programs(machine)
     place = machine.qemu, machine.flags, machine.code, machine.data
     contents = hashlib.sha256(data).hexdigest()
-    depends_on = (place, flags, WARNINGS, source, contents, digest([KERNELS], ".h"), *map(version, PROGRAMS))
+    depends_on = (place, flags, WARNINGS, source, contents, digest([KERNELS], ".h"), *map(version, _programs(machine)))
     with contextlib.suppress(_FaultsError):
         cached(depends_on, make)
     return faults
@@ -214,20 +255,32 @@ class _FaultsError(Exception):
     """The emulated kernels are wrong somewhere: nothing is kept."""
 
 
-def _require_programs() -> None:
-    for program in PROGRAMS:
+def _programs(machine: Machine) -> tuple[str, str]:
+    return chain_of(machine).compiler, machine.architecture.qemu
+
+
+def _require_programs(machine: Machine) -> None:
+    for program in _programs(machine):
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
 
 
+def chain_of(machine: Machine) -> Toolchain:
+    """The compiler for a machine."""
+    assert machine.architecture.toolchain is not None
+    return machine.architecture.toolchain
+
+
 def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[str]:
     """Lines that a program prints on the emulated machine. source: START and a main that prints by say() and stops."""
-    _require_programs()
+    _require_programs(machine)
+    chain = chain_of(machine)
     (folder / "script.ld").write_text(_SCRIPT)
     (folder / "main.c").write_text(source)
-    build = ["arm-none-eabi-gcc", *machine.flags, *WARNINGS, *(flags or ("-O2",)), f"-I{KERNELS}", "-nostartfiles"]
-    build += ["--specs=nano.specs", "-T", "script.ld"]
+    build = [chain.compiler, *machine.flags, *WARNINGS, *(flags or ("-O2",)), f"-I{KERNELS}", "-nostartfiles"]
+    build += [f"--specs={chain.specs}", "-T", "script.ld"]
     build += [
+        f"-Wl,--defsym=VECTORS={machine.vectors}",
         f"-Wl,--defsym=CODE={machine.code}",
         f"-Wl,--defsym=DATA={machine.data}",
         "-Wl,--no-warn-rwx-segments",
@@ -238,7 +291,17 @@ def lines_of(machine: Machine, source: str, folder: Path, *flags: str) -> list[s
     ]
     done = subprocess.run(build, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:4000]
-    qemu = ["qemu-system-arm", "-M", machine.qemu, "-nographic", "-monitor", "none", "-serial", "none"]
+    qemu = [
+        machine.architecture.qemu,
+        "-M",
+        machine.qemu,
+        *machine.architecture.qemu_arguments,
+        "-nographic",
+        "-monitor",
+        "none",
+        "-serial",
+        "none",
+    ]
     qemu += ["-semihosting-config", "enable=on,target=native", "-kernel", "image.elf"]
     ran = subprocess.run(qemu, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
     return (ran.stdout + ran.stderr).splitlines()

@@ -18,7 +18,7 @@ from tflmgen.ir.types import TensorType
 from tflmgen.kernels.declaration import Cases, KernelDeclaration, declarations
 
 from support import dsp_cases, float_cases, int16_cases
-from support.emulated_kernels import M0, M4, M55, Machine, kernels_for
+from support.emulated_kernels import M0, M4, M55, RV32, Machine, chain_of, kernels_for
 from support.kernel_harness import Array, Case, Tensor, broken_rules, claims, facing
 from support.kernel_program import KERNELS
 from support.padded_cases import explicitly_padded
@@ -32,7 +32,7 @@ CASES = 2
 """Cases of each function, at least."""
 
 MAX_DRAWS = 4000
-MACHINES = {"dsp": M4, "mve": M55, "thumb": M0}
+MACHINES = {"dsp": M4, "mve": M55, "thumb": M0, "rv32m": RV32}
 
 DECLARATIONS = tuple(declaration for declaration in declarations() if declaration.instructions in MACHINES)
 """The kernels for instruction sets."""
@@ -46,7 +46,8 @@ def functions_by_header(variant: str) -> dict[str, frozenset[str]]:
     They are in the header whose line defines them, be it by a macro of another one.
     """
     headers = "".join(f'#include "{path.name}"\n' for path in sorted(KERNELS.glob("*.h")))
-    command = ["arm-none-eabi-gcc", "-E", *MACHINES[variant].flags, f"-I{KERNELS}", "-"]
+    chain = chain_of(MACHINES[variant])
+    command = [chain.compiler, f"--specs={chain.specs}", "-E", *MACHINES[variant].flags, f"-I{KERNELS}", "-"]
     text = subprocess.run(command, input=headers, capture_output=True, text=True, check=True).stdout
     mentioned = Counter(re.findall(r"(?<!struct )\btflmgen_\w+", text))
     functions: dict[str, frozenset[str]] = {}

@@ -115,7 +115,7 @@ HIGH = {"name": "HIGH", "origin": "0xFFFFF000", "size": "1M", "kind": "ram"}
         ({"core": "riscv"}, r"\$\.core: "),
         ({"colour": "red"}, r"\$: .*colour"),
         ({"uart": {**GOOD["uart"], "base": 5}}, r"\$\.uart\.base: "),
-        ({"uart": {**GOOD["uart"], "driver": "ns16550"}}, r"\$\.uart\.driver: no uart_ns16550\.c"),
+        ({"uart": {**GOOD["uart"], "driver": "i8250"}}, r"\$\.uart\.driver: no uart_i8250\.c"),
         ({"memories": [GOOD["memories"][0]] * 2}, r"\$\.memories: no memory of kind ram"),
         ({"memories": [GOOD["memories"][0], *GOOD["memories"]]}, r"\$\.memories: two have the same name"),
         ({"placement": {"arena": "FLASH"}}, r"\$\.placement\.arena: 'FLASH' is not a memory of kind ram"),

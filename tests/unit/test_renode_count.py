@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tflmgen.architectures.arm import ASSEMBLY
 from tflmgen.emulators.invoke_cost import CountError, Tally
 from tflmgen.emulators.renode import RenodeCounting
 from tflmgen.toolchain.code_flow import entries_in
@@ -40,14 +41,19 @@ def test_steps_of_invokes_for_single_rows_count_together(tmp_path: Path) -> None
 
 def test_regions_are_entered_where_control_comes_from_another() -> None:
     same = dict.fromkeys((0x10, 0x12, 0x16, 0x18, 0x1A, 0x1C), 5)
-    assert entries_in(LISTING, same) == {0x10}
+    assert entries_in(LISTING, ASSEMBLY, same) == {0x10}
     two = {**same, 0x12: 6, 0x16: 6}
     # 12 is come to from before it and by a branch, 18 from before it, 16 behind a call that stays in the region.
-    assert entries_in(LISTING, two) == {0x10, 0x12, 0x18}
-    called = {**dict.fromkeys((0x10, 0x12, 0x16), 5), 0x30: 9, 0x32: 9}
-    assert entries_in(LISTING, called) == {0x10, 0x12, 0x16, 0x30}  # 12 from the branch at 1a, which is in none
+    assert entries_in(LISTING, ASSEMBLY, two) == {0x10, 0x12, 0x18}
+    called = {**dict.fromkeys((0x10, 0x12, 0x16), 5), 0x30: 9, 0x32: 9}  # 12 from the branch at 1a, which is in none
+    assert entries_in(LISTING, ASSEMBLY, called) == {
+        0x10,
+        0x12,
+        0x16,
+        0x30,
+    }  # 12 from the branch at 1a, which is in none
 
 
 def test_regions_behind_a_computed_jump() -> None:
     table = LISTING.replace("1a:\tb.n\t12 <step_of_model+0x2>", "1a:\ttbb\t[pc, r0]")
-    assert entries_in(table, dict.fromkeys((0x10, 0x12, 0x1C), 5)) == {0x10, 0x1C}
+    assert entries_in(table, ASSEMBLY, dict.fromkeys((0x10, 0x12, 0x1C), 5)) == {0x10, 0x1C}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tflmgen.architectures.arm import ASSEMBLY
 from tflmgen.toolchain.stack import deepest, parse_disassembly, reported_frames
 
 LISTING = """
@@ -56,7 +57,7 @@ Disassembly of section .text:
 
 
 def test_frames_and_calls_of_a_listing() -> None:
-    code = parse_disassembly(LISTING)
+    code = parse_disassembly(LISTING, ASSEMBLY)
     assert {name: f.frame for name, f in code.items()} == {
         "run": 12 + 20 + 16,
         "helper.constprop.0": 4 + 8,
@@ -72,7 +73,7 @@ def test_frames_and_calls_of_a_listing() -> None:
 
 
 def test_the_deepest_chain() -> None:
-    depth = deepest(parse_disassembly(LISTING), {})
+    depth = deepest(parse_disassembly(LISTING, ASSEMBLY), {})
     assert (depth("run"), depth("tail"), depth("leaf")) == (60, 28, 0)
     assert depth("long") == 8
     assert [depth(name) for name in ("recursive", "anybody", "dynamic", "absent")] == [None] * 4
@@ -85,7 +86,7 @@ def test_reports_count_before_the_disassembly() -> None:
     ]
     frames = dict(reported_frames(reports))
     assert frames == {"helper.constprop": 40, "dynamic": 24, "leaf": None}
-    depth = deepest(parse_disassembly(LISTING), frames)
+    depth = deepest(parse_disassembly(LISTING, ASSEMBLY), frames)
     assert (depth("tail"), depth("dynamic"), depth("run")) == (56, 24, None)
 
 
@@ -124,7 +125,7 @@ Disassembly of section .text:
 
 
 def test_calls_by_pointer_reach_the_functions_whose_addresses_are_known() -> None:
-    depth = deepest(parse_disassembly(POINTERS), {"outer": 4})
+    depth = deepest(parse_disassembly(POINTERS, ASSEMBLY), {"outer": 4})
     assert depth("outer") == 8 + 8 + 40
     assert depth("by_pointer") is None
 
@@ -141,9 +142,9 @@ Contents of section .text:
 
 
 def test_calls_by_a_pointer_of_a_table() -> None:
-    assert parse_disassembly(TABLE)["outer"].pointers == {"deep", "deeper"}
+    assert parse_disassembly(TABLE, ASSEMBLY)["outer"].pointers == {"deep", "deeper"}
     without = TABLE.replace("21020000", "00000000")
-    assert parse_disassembly(without)["outer"].pointers == {"deeper"}
+    assert parse_disassembly(without, ASSEMBLY)["outer"].pointers == {"deeper"}
 
 
 KERNELS = """
@@ -182,5 +183,5 @@ Disassembly of section .text:
 
 def test_kernels_do_not_recurse_and_get_pointers_from_callers() -> None:
     """A caller's pointers hold the kernel itself, too; another kernel's ones are not passed to it."""
-    assert deepest(parse_disassembly(KERNELS), {})("root") == 8 + 20 + 24
-    assert deepest(parse_disassembly(KERNELS.replace("tflmgen_blocks", "recursive")), {})("root") is None
+    assert deepest(parse_disassembly(KERNELS, ASSEMBLY), {})("root") == 8 + 20 + 24
+    assert deepest(parse_disassembly(KERNELS.replace("tflmgen_blocks", "recursive"), ASSEMBLY), {})("root") is None

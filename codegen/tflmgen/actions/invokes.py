@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tflmgen.actions.application_figures import application_json
 from tflmgen.actions.bench_figures import MeasuredInvoke, bench_json, milliseconds
 from tflmgen.actions.planned_model import Json, PlannedModel
-from tflmgen.emulators import CYCLE_MODELS, CycleModel, Result, Session, Waits, run_set, run_sets, running
+from tflmgen.emulators import CycleModel, Result, Session, Waits, cycle_model_of, run_set, run_sets, running
 from tflmgen.errors import UsageError
 from tflmgen.hardware import Board, FlashTiming
 from tflmgen.input_sets import Vectors, VectorSet, choose_signature, generator_inputs, has_inputs_only, read_input_sets
@@ -138,7 +138,7 @@ def bench_sets(
         results = tuple(Result(invoke.outputs, invoke.invocation) for invoke in measured)
         invokes = Invokes(results, run.session.emulator, run.session.place, tuple(ran["notes"]))
         sizes = _sizes(run.firmware, model, console)
-    cycle_model = CYCLE_MODELS.get(board.core, CycleModel(""))
+    cycle_model = cycle_model_of(board.core) or CycleModel("")
     counts = with_flash(bench_json(model.plan, measured, cycle_model, board.clock), measured, board.flash)
     figures = {
         "tflmgen": VERSION,

@@ -78,7 +78,7 @@ def measure_firmware(model: PlannedModel, console: Console) -> Json:
 def firmware_json(firmware: Firmware, model: PlannedModel, console: Console) -> Json:
     """plan.json's `firmware`: sizes in bytes."""
     board = model.board
-    stack = None if board.is_host else stack_worst_case(firmware.elf, firmware.elf.parent, _entries(model))
+    stack = stack_worst_case(firmware.elf, board.architecture, firmware.elf.parent, _entries(model))
     return {
         "elf": str(firmware.elf),
         "text": firmware.text,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tflmgen.architectures import ARCHITECTURES
 from tflmgen.hardware import HOST, Board, list_boards
 from tflmgen.options import OutputOptions
 from tflmgen.terminal import Column, Console, Table, readable
-from tflmgen.toolchain import ToolchainError, find_program, find_renode
+from tflmgen.toolchain import find_renode, has_program
 
 
 def boards_command(output: OutputOptions) -> None:
@@ -33,15 +34,9 @@ def boards_command(output: OutputOptions) -> None:
 
 
 def _installed_emulators() -> set[str]:
-    installed = set()
-    try:
-        find_program("qemu-system-arm")
-        installed.add("QEMU")
-    except ToolchainError:
-        pass
-    if find_renode() is not None:
-        installed.add("Renode")
-    return installed
+    """Names of the emulators that are installed for any architecture."""
+    renode = {"Renode"} if find_renode() is not None else set()
+    return renode | ({"QEMU"} if any(has_program(a.qemu) for a in ARCHITECTURES) else set())
 
 
 def _describe(board: Board, installed: set[str]) -> dict[str, Any]:
@@ -60,8 +55,12 @@ def _describe(board: Board, installed: set[str]) -> dict[str, Any]:
         else " ".join(board.upload) or None,
         "notes": list(board.notes),
         "emulators": runs_in,
-        "emulators_found": [name for name in runs_in if name in installed],
+        "emulators_found": [name for name in runs_in if _is_installed(name, board, installed)],
     }
+
+
+def _is_installed(emulator: str, board: Board, installed: set[str]) -> bool:
+    return emulator in installed and (emulator != "QEMU" or has_program(board.architecture.qemu))
 
 
 def _row(board: dict[str, Any]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from tflmgen.hardware import CORES, missing, new_board
+from tflmgen.hardware import known_cores, missing, new_board
 from tflmgen.options import NewBoardOptions, OutputOptions
 from tflmgen.terminal import Console
 from tflmgen.user_files import parse_json
@@ -38,7 +38,7 @@ def _ask(answers: NewBoardOptions) -> NewBoardOptions:
     template = typer.prompt("Like which board? (Enter: like none)", default="", show_default=False)
     if template:
         return replace(answers, like=template)
-    core = answers.core or typer.prompt(f"Processor ({', '.join(CORES)})")
+    core = answers.core or typer.prompt(f"Processor ({', '.join(known_cores())})")
     memories = list(answers.memory or ())
     if not memories:
         flash = typer.prompt("Flash, ORIGIN:SIZE", default="0x08000000:512K")

@@ -65,7 +65,7 @@ not taken: where a layer's numbers don't suit one, another computes it. Of sever
 in the portable kernels.
 """
 
-SETS = {"thumb": "every Cortex-M", "dsp": "DSP extension", "mve": "MVE"}
+SETS = {"thumb": "every Cortex-M", "dsp": "DSP extension", "mve": "MVE", "rv32m": "RISC-V with multiplications"}
 
 
 _REFUSED = """\

@@ -4,7 +4,7 @@ In: a compiled model and sets of inputs. Out: outputs, counts of instructions pe
 Decided here: which emulator runs a board, and how its counts are attributed to steps.
 """
 
-from tflmgen.emulators.cycle_models import CYCLE_MODELS, CycleModel
+from tflmgen.emulators.cycle_models import CycleModel, cycle_model_of
 from tflmgen.emulators.execute import STATUS, Result, StatusError, run_set, run_sets
 from tflmgen.emulators.firmware_session import check_session_options, running
 from tflmgen.emulators.frozen_inputs import Frozen, freeze_inputs
@@ -16,7 +16,6 @@ from tflmgen.emulators.session import Invocation, Session
 from tflmgen.emulators.step_counts import Blocks, blocks_of
 
 __all__ = [
-    "CYCLE_MODELS",
     "EXACT",
     "STATUS",
     "Blocks",
@@ -32,6 +31,7 @@ __all__ = [
     "Waits",
     "blocks_of",
     "check_session_options",
+    "cycle_model_of",
     "find_port",
     "freeze_inputs",
     "open_serial",

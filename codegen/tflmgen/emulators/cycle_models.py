@@ -1,9 +1,10 @@
-"""Cycle models of the counting plugin (firmware/count/cost_*.c), by core."""
+"""Cycle models of the counting plugin (firmware/count/cost_*.c)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tflmgen.architectures import core_named
 from tflmgen.emulators.invoke_cost import Cycles
 
 
@@ -30,25 +31,23 @@ class CycleModel:
 
 
 _MULTIPLIER = "with a single-cycle multiplier", "with a 32-cycle multiplier"
-_M0 = CycleModel("cortex-m0", *_MULTIPLIER, uses_low=True)
-_M0PLUS = CycleModel("cortex-m0plus", *_MULTIPLIER, uses_low=True)
-_M3 = CycleModel("cortex-m3", "with small operands", "with large operands of multiplications and divisions")
-_M4 = CycleModel("cortex-m4")
-_M7 = CycleModel("cortex-m7", "with perfect dual issue", "without dual issue")
-_M55 = CycleModel("cortex-m55", "with all overlaps of beats", "without overlaps", uses_low=True)
 
 CYCLE_MODELS = {
-    "cortex-m0": _M0,
-    "cortex-m1": _M0,
-    "cortex-m0plus": _M0PLUS,
-    "cortex-m23": _M0PLUS,
-    "cortex-m3": _M3,
-    "cortex-m4": _M4,
-    "cortex-m33": _M4,
-    "cortex-m35p": _M4,
-    "cortex-m7": _M7,
-    "cortex-m52": _M55,
-    "cortex-m55": _M55,
-    "cortex-m85": _M55,
+    model.name: model
+    for model in (
+        CycleModel("cortex-m0", *_MULTIPLIER, uses_low=True),
+        CycleModel("cortex-m0plus", *_MULTIPLIER, uses_low=True),
+        CycleModel("cortex-m3", "with small operands", "with large operands of multiplications and divisions"),
+        CycleModel("cortex-m4"),
+        CycleModel("cortex-m7", "with perfect dual issue", "without dual issue"),
+        CycleModel("cortex-m55", "with all overlaps of beats", "without overlaps", uses_low=True),
+        CycleModel("rv32", "on a core without stalls", "with a stall for each load, product and jump", uses_low=True),
+        CycleModel("hazard3", "where no load is waited for", "where each load is waited for", uses_low=True),
+        CycleModel("fe310", "with all branches foreseen and no value waited for", "with none foreseen, all waited for"),
+    )
 }
-"""GCC's name of a core -> its model; a core without published timings has that of its nearest relative."""
+
+
+def cycle_model_of(core: str) -> CycleModel | None:
+    """The cycle model of a core, or that of its nearest relative where no timings are published; None without one."""
+    return CYCLE_MODELS.get(core_named(core).cycles)

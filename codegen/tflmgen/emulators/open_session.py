@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tflmgen.emulators.attribution import attribute
-from tflmgen.emulators.cycle_models import CYCLE_MODELS
+from tflmgen.emulators.cycle_models import cycle_model_of
 from tflmgen.emulators.host import run_host
 from tflmgen.emulators.invoke_cost import Counting, Executed, join_counts
 from tflmgen.emulators.link import Invoked, Stream
@@ -21,7 +21,7 @@ from tflmgen.emulators.session import Dims, EmulatorError, Meter, Session
 from tflmgen.emulators.step_runs import Start, StepRuns, step_runs
 from tflmgen.hardware import Board, list_boards
 from tflmgen.project import read_about
-from tflmgen.toolchain import QEMU_PROGRAM, find_renode, has_program
+from tflmgen.toolchain import find_renode, has_program
 
 
 def describe_flash(board: Board) -> str:
@@ -42,7 +42,8 @@ def _lines(board: Board) -> Iterator[str]:
         yield f"sequential {flash.sequential_wait_cycles}"
     if flash.prefetch:
         yield "prefetch"
-    if board.core in CYCLE_MODELS and CYCLE_MODELS[board.core].uses_low:
+    model = cycle_model_of(board.core)
+    if model is not None and model.uses_low:
         yield "low"
     for name, cache in (("code", flash.code_cache), ("constants", flash.constant_cache)):
         if cache is not None:
@@ -121,7 +122,7 @@ def open_session(
         advice = ""
         if emulator_name == RENODE and _needs_mve(board):
             advice = f"{NO_MVE}: try --emulator qemu" if board.qemu is not None else NO_MVE
-        yield Session(stream, emulator_name, timeout, firmware, notes, meter, advice=advice)
+        yield Session(stream, emulator_name, timeout, firmware, board.architecture, notes, meter, advice=advice)
 
 
 def _in_renode(
@@ -138,7 +139,7 @@ def _in_renode(
     @contextmanager
     def start(elf: Path, steps: Mapping[int, int]) -> Iterator[tuple[Stream, Counting]]:
         with (
-            renode_counting(elf, steps, is_whole=elf == firmware) as counting,
+            renode_counting(elf, board.architecture, steps, is_whole=elf == firmware) as counting,
             run_renode(program, board, project_dir, elf, counting.hooks) as stream,
         ):
             yield stream, counting
@@ -159,7 +160,7 @@ def _in_qemu(
     @contextmanager
     def start(elf: Path, steps: Mapping[int, int]) -> Iterator[tuple[Stream, Counting]]:
         flash = describe_flash(board) if elf == firmware else ""
-        with plugin(board.core, elf, steps, flash) as counting, run_qemu(board, elf, counting.arguments) as stream:
+        with plugin(board, elf, steps, flash) as counting, run_qemu(board, elf, counting.arguments) as stream:
             yield stream, counting
 
     if plan is None:
@@ -208,7 +209,7 @@ def _choose_installed(board: Board, renode: str | None, counts: bool) -> tuple[s
     installed = find_renode(renode)
     program = installed if board.renode is not None else None
     prefers_qemu = board.qemu is not None and (counts or _needs_mve(board))
-    if board.qemu is not None and (prefers_qemu or program is None) and has_program(QEMU_PROGRAM):
+    if board.qemu is not None and (prefers_qemu or program is None) and has_program(board.architecture.qemu):
         if prefers_qemu:
             return QEMU, None, () if counts or board.renode is None else (f"{NO_MVE}: ran in QEMU",)
         return QEMU, None, () if installed else ("Renode is not installed: ran in QEMU",)

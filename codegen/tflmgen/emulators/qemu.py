@@ -14,6 +14,6 @@ from tflmgen.toolchain import find_program
 @contextmanager
 def run_qemu(board: Board, firmware: Path, extra: Sequence[str]) -> Iterator[PipeStream]:
     """Runs `firmware` on `board` in QEMU while the context lasts; `extra`: further arguments of QEMU."""
-    _, *arguments = board.qemu_command
-    with open_pipe([str(find_program("qemu-system-arm")), *arguments, *extra, "-kernel", str(firmware)]) as stream:
+    program, *arguments = board.qemu_command
+    with open_pipe([str(find_program(program)), *arguments, *extra, "-kernel", str(firmware)]) as stream:
         yield stream

@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from tflmgen.emulators.cycle_models import CYCLE_MODELS
+from tflmgen.architectures import Architecture
+from tflmgen.emulators.cycle_models import cycle_model_of
 from tflmgen.emulators.invoke_cost import CountError, Counts, Cycles, Tally, Waits
+from tflmgen.hardware import Board
 from tflmgen.toolchain import find_host_compiler, find_program, read_elf, run_tool
 from tflmgen.user_cache import cache_folder
 
@@ -47,21 +49,22 @@ class Plugin:
 
 
 @contextmanager
-def plugin(core: str, elf: Path, steps: Mapping[int, int], flash: str = "") -> Iterator[Plugin]:
+def plugin(board: Board, elf: Path, steps: Mapping[int, int], flash: str = "") -> Iterator[Plugin]:
     """Plugin for a firmware.
 
     steps  address -> step that this instruction, and all up to the next address in `steps`, count for
     flash  describe_flash(): whose wait states to estimate; empty: none, which is several times faster
     """
     marks = count_marks(elf)
-    if core not in CYCLE_MODELS:
-        raise CountError(f"no cost model for {core}")
-    compiled = build_plugin()
+    model = cycle_model_of(board.core)
+    if model is None:
+        raise CountError(f"no cost model for {board.core}")
+    compiled = build_plugin(board.architecture)
     with tempfile.TemporaryDirectory(prefix="tflmgen-") as folder:
         sites, output = Path(folder) / "sites", Path(folder) / "counts"
         sites.write_text("".join(f"{address:x} {steps[address]}\n" for address in sorted(steps)), encoding="ascii")
         output.touch()
-        options: dict[str, object] = {"from": marks[0], "to": marks[1], "core": CYCLE_MODELS[core].name}
+        options: dict[str, object] = {"from": marks[0], "to": marks[1], "core": model.name}
         options |= {"sites": sites, "out": output}
         if flash:
             description = Path(folder) / "flash"
@@ -80,11 +83,14 @@ def count_marks(elf: Path) -> tuple[int, int]:
     return symbols[FROM] & ~1, symbols[TO] & ~1
 
 
-def build_plugin() -> Path:
-    """Path of the compiled plugin in the user's cache, compiled if missing. Needs a C compiler for the host."""
+def build_plugin(architecture: Architecture) -> Path:
+    """Path of the compiled plugin for the QEMU of an architecture, in the user's cache, compiled if missing.
+
+    Needs a C compiler for the host.
+    """
     root = files("tflmgen.firmware").joinpath("count")
     sources = {entry.name: entry.read_bytes() for entry in root.iterdir() if entry.name.endswith((".c", ".h"))}
-    interface = _interface()
+    interface = _interface(architecture.qemu)
     digest = hashlib.sha256(repr((sorted(sources.items()), interface, FLAGS)).encode()).hexdigest()[:16]
     cache = cache_folder("count")
     compiled = cache / f"count-{digest}.so"
@@ -103,9 +109,9 @@ def build_plugin() -> Path:
     return compiled
 
 
-def _interface() -> int:
+def _interface(program: str) -> int:
     """Version of the plugin interface of the installed QEMU; see firmware/count/qemu_plugin.h."""
-    command = [str(find_program("qemu-system-arm")), "--version"]
+    command = [str(find_program(program)), "--version"]
     text = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     match = re.search(r"version (\d+)\.(\d+)", text)
     version = (int(match[1]), int(match[2])) if match else (0, 0)

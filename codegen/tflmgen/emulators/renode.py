@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tflmgen.architectures import Architecture
 from tflmgen.emulators.attribution import NO_STEP
 from tflmgen.emulators.invoke_cost import CountError, Counts, Tally
 from tflmgen.emulators.process import Child, open_child
@@ -191,7 +192,9 @@ class RenodeCounting:
 
 
 @contextmanager
-def renode_counting(elf: Path, steps: Mapping[int, int], is_whole: bool = True) -> Iterator[RenodeCounting]:
+def renode_counting(
+    elf: Path, architecture: Architecture, steps: Mapping[int, int], is_whole: bool = True
+) -> Iterator[RenodeCounting]:
     """Counting for a firmware.
 
     steps     address -> step that this instruction, and all up to the next address in `steps`, count for
@@ -201,7 +204,7 @@ def renode_counting(elf: Path, steps: Mapping[int, int], is_whole: bool = True) 
         output = Path(folder) / "executed"
         output.touch()
         places: dict[int, object] = dict(zip(count_marks(elf), (_BEGIN, _END), strict=True))
-        watched = region_entries(elf, steps) if is_whole else steps
+        watched = region_entries(elf, architecture, steps) if is_whole else steps
         places |= {address: steps[address] for address in sorted(watched) if address not in places}
         hooks = [_HOOK.format(address=a, output=output.as_posix(), place=place) for a, place in places.items()]
         yield RenodeCounting(hooks, output)

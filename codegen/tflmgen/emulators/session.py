@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from tflmgen.architectures import Architecture, architecture_of
 from tflmgen.emulators.invoke_cost import Cycles, Executed, OperatorCount, Waits
 from tflmgen.emulators.link import (
     Client,
@@ -25,24 +26,8 @@ from tflmgen.emulators.link import (
 )
 from tflmgen.errors import TflmgenError
 
-EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
 MORE = 5
 """TFLMGEN_MORE: the model expects the next row, or the next rows of a window."""
-
-CFSR = {
-    0: "instruction fetch from a protected address",
-    1: "access to a protected address",
-    8: "instruction fetch from an address without memory",
-    9: "access to an address without memory",
-    10: "access to an address without memory, some instructions earlier",
-    12: "stack overflow on exception entry",
-    16: "undefined instruction",
-    17: "jump to ARM code or a bad address",
-    19: "coprocessor or FPU switched off",
-    20: "stack overflow",
-    24: "unaligned access",
-    25: "division by zero",
-}
 
 
 class EmulatorError(TflmgenError):
@@ -106,6 +91,7 @@ class Session:
 
     emulator  name of the emulator, for messages
     timeout   seconds per reply
+    elf, architecture  the firmware, and what it runs on, for explanations of its faults
     notes     remarks for the user
     meter     counter of instructions
     retry     seconds before a request is repeated
@@ -119,6 +105,7 @@ class Session:
         emulator: str,
         timeout: float,
         elf: Path | None = None,
+        architecture: Architecture | None = None,
         notes: Sequence[str] = (),
         meter: Meter | None = None,
         retry: float = 0.5,
@@ -132,6 +119,7 @@ class Session:
         self._client = Client(stream, timeout, retry)
         self._timeout = timeout
         self._elf = elf
+        self._architecture = architecture or architecture_of("")
         self._meter = meter
         self._restarts = 0
         with self._explained("does not answer. Does src/main.c still call tflmgen_serve()?"):
@@ -264,8 +252,8 @@ class Session:
             raise EmulatorError(f"{self.emulator}: {error}") from error
 
     def _explain(self, fault: DeviceFaultError) -> str:
-        name = EXCEPTIONS.get(fault.exception, f"exception {fault.exception}")
-        causes = [text for bit, text in CFSR.items() if fault.cfsr >> bit & 1]
+        name = self._architecture.exceptions.get(fault.exception, f"exception {fault.exception}")
+        causes = [text for bit, text in self._architecture.causes.items() if fault.cfsr >> bit & 1]
         if fault.address:
             causes.append(f"address 0x{fault.address:08x}")
         text = f"the firmware faulted: {name} at pc 0x{fault.pc:08x}{self._place(fault.pc)}, lr 0x{fault.lr:08x}"
@@ -274,9 +262,10 @@ class Session:
 
     def _place(self, address: int) -> str:
         """Function, file and line of a code address from the debug information, as text; empty if unknown."""
-        if self._elf is None:
+        chain = self._architecture.toolchain
+        if self._elf is None or chain is None:
             return ""
-        command = ["arm-none-eabi-addr2line", "-f", "-s", "-e", str(self._elf), hex(address)]
+        command = [f"{chain.prefix}addr2line", "-f", "-s", "-e", str(self._elf), hex(address)]
         try:
             process = subprocess.run(command, capture_output=True, text=True, check=False)
         except OSError:

@@ -86,9 +86,9 @@ def step_runs(board: Board, project: Path, plan: Plan, timeout: float, start: St
         name = read_about(project)["name"]
         source = copy / "lib" / name / "src" / f"{name}.c"
         source.write_text(mark_steps(source.read_text(encoding="utf-8"), plan), encoding="utf-8")
-        elf = build(copy, board.id).elf
+        elf = build(copy, board).elf
         with start(elf, _sites(elf, stage_marks(plan))) as (stream, counting):
-            yield StepRuns(plan, (Session(stream, "the emulator", timeout, elf), counting))
+            yield StepRuns(plan, (Session(stream, "the emulator", timeout, elf, board.architecture), counting))
 
 
 def mark_steps(source: str, plan: Plan) -> str:
@@ -109,5 +109,5 @@ def _sites(elf: Path, stages: Container[int]) -> dict[int, int]:
         for section in read_elf(elf).sections
         if section.name == SECTION
     )
-    marks = dict(struct.iter_unpack("<II", data))
-    return {address + 2: -1 for address, number in marks.items() if number not in stages} | marks
+    marks = list(struct.iter_unpack("<III", data))
+    return {behind: -1 for _, behind, number in marks if number not in stages} | {at: number for at, _, number in marks}

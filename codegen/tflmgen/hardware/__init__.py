@@ -6,14 +6,12 @@ Decided here: which boards there are, and what a board's file may say.
 
 from tflmgen.hardware.board import HOST, PLACED, Board, Memory, list_boards, load_board
 from tflmgen.hardware.board_files import read_c_files, read_repl
-from tflmgen.hardware.board_new import missing, new_board
-from tflmgen.hardware.cores import CORES
+from tflmgen.hardware.board_new import known_cores, missing, new_board
 from tflmgen.hardware.flash_timing import FlashTiming, estimated_waits
 from tflmgen.hardware.memory_regions import AUTO_CODE, board_for, memory_use, with_code_in_ram, with_flash_of
 
 __all__ = [
     "AUTO_CODE",
-    "CORES",
     "HOST",
     "PLACED",
     "Board",
@@ -21,6 +19,7 @@ __all__ = [
     "Memory",
     "board_for",
     "estimated_waits",
+    "known_cores",
     "list_boards",
     "load_board",
     "memory_use",

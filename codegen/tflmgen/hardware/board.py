@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from tflmgen.architectures import Architecture, architecture_of
 from tflmgen.hardware.board_files import BoardError, boards_folder, read_c_files, read_repl
 from tflmgen.hardware.board_json import read_board_json
 from tflmgen.hardware.cores import core_problems
@@ -20,7 +21,7 @@ from tflmgen.ir import Target
 ALLOWED = {
     "-cpu": ("NAME", r"\w[\w-]*(,[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8}))*"),
     "-m": ("SIZE", r"\d{1,4}[KMkm]?"),
-    "-machine": ("remap=NAME", r"remap=\w+"),
+    "-machine": ("remap=NAME or revb=true", r"remap=\w+|revb=(true|false)"),
     "-icount": ("shift=NUMBER", r"shift=(\d{1,2}|auto)(,(align|sleep)=(on|off))*"),
     "-global": ("DRIVER.PROPERTY=NUMBER", r"\w[\w-]*\.[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8})"),
     "-rtc": ("clock=vm", r"clock=vm"),
@@ -119,7 +120,7 @@ class PlatformIO:
 class Board:
     """One board.
 
-    core       GCC's -mcpu name, or "host"
+    core       as an architecture lists it (architectures/), or "host"
     clock      after reset, in Hz
     placement  (section of PLACED, name of its memory)
     code_in    RAM to which start-up code copies the model's code; empty: the memory for code; auto: the plan
@@ -156,6 +157,11 @@ class Board:
         return self.core == "host"
 
     @property
+    def architecture(self) -> Architecture:
+        """The family of processors that its core belongs to."""
+        return architecture_of(self.core)
+
+    @property
     def has_emulator(self) -> bool:
         """Whether an emulator is known for it."""
         return self.qemu is not None or self.renode is not None
@@ -181,12 +187,13 @@ class Board:
     @property
     def cpu_flags(self) -> tuple[str, ...]:
         """Compiler and linker flags that choose the processor."""
-        if self.is_host:
-            return ()
-        flags = (f"-mcpu={self.core}", "-mthumb")
-        if self.fpu is None:
-            return (*flags, "-mfloat-abi=soft")
-        return (*flags, "-mfloat-abi=hard", *(() if self.fpu == "auto" else (f"-mfpu={self.fpu}",)))
+        return self.architecture.flags(self.core, self.fpu)
+
+    @property
+    def header_flags(self) -> tuple[str, ...]:
+        """Compiler flags by which the C library's headers are found."""
+        chain = self.architecture.toolchain
+        return (f"-specs={chain.specs}",) if chain and chain.has_own_headers else ()
 
     @property
     def has_own_code(self) -> bool:
@@ -201,7 +208,8 @@ class Board:
             return ()
         serials = ["null"] * self.qemu.serial + ["stdio"]
         return (
-            *("qemu-system-arm", "-machine", self.qemu.machine, *self.qemu.arguments),
+            *(self.architecture.qemu, "-machine", self.qemu.machine),
+            *(*self.architecture.qemu_arguments, *self.qemu.arguments),
             *("-display", "none", "-monitor", "none", *(word for serial in serials for word in ("-serial", serial))),
             # Through semihosting, firmware opens files and runs commands of this computer.
             *("-semihosting-config", f"enable={'off' if self.has_own_code else 'on,target=native'}"),

@@ -1,4 +1,4 @@
-"""Creates the folder of a user's board, from a template board or for any Cortex-M."""
+"""Creates the folder of a user's board, from a template board or for any known core."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tflmgen.architectures import ARCHITECTURES, architecture_of
 from tflmgen.errors import UsageError
 from tflmgen.hardware.board import Board, load_board, memory_size
 from tflmgen.hardware.board_files import BoardError, read_c_files, read_repl
 from tflmgen.hardware.board_json import read_board_json
-from tflmgen.hardware.cores import CORES
 from tflmgen.options import NewBoardOptions
 
 UART = "uart0"
@@ -31,12 +31,6 @@ UARTS = {
 }
 """UART driver -> Renode's class for the peripheral, as of 1.16.1, and its attribute."""
 
-CPU_TYPES = {"cortex-m0plus": "cortex-m0+", "cortex-m1": "cortex-m0"}
-"""GCC's name of a core -> Renode's, where it is another."""
-
-WITHOUT_DWT = frozenset({"cortex-m0", "cortex-m0plus", "cortex-m1", "cortex-m23"})
-"""Cores without the cycle counter that firmware reads."""
-
 PAGE = 0x1000
 """Bytes of which Renode's mapped memories are multiples."""
 
@@ -52,14 +46,9 @@ def platform_description(data: Mapping[str, Any], memories: Mapping[str, tuple[i
         return None
     clock = data.get("clock", uart["clock"])
     kind, attribute = UARTS[uart["driver"]]
-    parts = [
-        f"nvic: IRQControllers.NVIC @ sysbus 0xE000E000\n    priorityMask: 0xE0\n    systickFrequency: {clock}\n"
-        "    IRQ -> cpu@0",
-        f'cpu: CPU.CortexM @ sysbus\n    cpuType: "{CPU_TYPES.get(core, core)}"\n    nvic: nvic\n'
-        f"    PerformanceInMips: {max(1, clock // 1_000_000)}",
-    ]
-    if core not in WITHOUT_DWT:
-        parts.append(f"dwt: Miscellaneous.DWT @ sysbus 0xE0001000\n    frequency: {clock}")
+    parts = list(architecture_of(core).renode(core, clock))
+    if not parts:
+        return None
     for name, (origin, size) in memories.items():
         mapped = -(-size // PAGE) * PAGE
         parts.append(f"{name.lower()}_memory: Memory.MappedMemory @ sysbus 0x{origin:08X}\n    size: 0x{mapped:X}")
@@ -166,10 +155,15 @@ def _without_keys(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _core(core: str) -> dict[str, Any]:
-    if core not in CORES:
-        raise UsageError(f"--core {core}: not one of {', '.join(CORES)}")
-    fpu, features = CORES[core]
-    return {"core": core, **({"fpu": fpu} if fpu else {}), "features": list(features)}
+    known = architecture_of(core).cores.get(core)
+    if known is None:
+        raise UsageError(f"--core {core}: not one of {', '.join(known_cores())}")
+    return {"core": core, **({"fpu": known.fpu} if known.fpu else {}), "features": list(known.features)}
+
+
+def known_cores() -> list[str]:
+    """Names of the cores that a board may have."""
+    return [core for architecture in ARCHITECTURES for core in architecture.cores]
 
 
 def _with_fpu(data: dict[str, Any], fpu: str) -> dict[str, Any]:

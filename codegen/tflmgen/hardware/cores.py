@@ -1,32 +1,19 @@
-"""The Cortex-M cores that boards of the user's may have, and what each can have of them."""
+"""Contradictions between a board's core and what the board says that it has."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-CORES: Mapping[str, tuple[str | None, tuple[str, ...]]] = {
-    "cortex-m0": (None, ()),
-    "cortex-m0plus": (None, ()),
-    "cortex-m1": (None, ()),
-    "cortex-m3": (None, ()),
-    "cortex-m4": ("fpv4-sp-d16", ("dsp", "fpu")),
-    "cortex-m7": ("fpv5-d16", ("dsp", "fpu")),
-    "cortex-m23": (None, ()),
-    "cortex-m33": ("fpv5-sp-d16", ("dsp", "fpu")),
-    "cortex-m55": ("auto", ("dsp", "fpu", "mve")),
-    "cortex-m85": ("auto", ("dsp", "fpu", "mve")),
-}
-"""GCC's -mcpu name -> default -mfpu, and instruction-set features for kernels."""
+from tflmgen.architectures import architecture_of
 
 
 def core_problems(core: str, fpu: str | None, features: Collection[str]) -> list[str]:
-    """Contradictions of a board's core, its FPU and its features. Of cores that are not in CORES nothing is known."""
-    name = core.partition("+")[0].removesuffix(".small-multiply")
-    if name not in CORES:
+    """Contradictions of a board's core, its FPU and its features. Of cores that are not listed nothing is known."""
+    known = architecture_of(core).cores.get(core.partition("+")[0].removesuffix(".small-multiply"))
+    if known is None:
         return []
     problems = []
-    known_fpu, known = CORES[name]
-    if known_fpu is None and fpu is not None:
+    if known.fpu is None and fpu is not None:
         problems.append(f"$.fpu: '{fpu}', but {core} has none")
-    problems += [f"$.features: '{f}', which {core} does not have" for f in sorted({*features} - {*known})]
+    problems += [f"$.features: '{f}', which {core} does not have" for f in sorted({*features} - {*known.features})]
     return problems

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tflmgen.architectures import architecture_of
 from tflmgen.ir.types import DType, TensorType
 
 Memory = Literal["arena", "state"]
@@ -185,7 +186,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The processor as kernels see it: `core` is GCC's -mcpu name, features among dsp, mve, fpu.
+    """The processor as kernels see it: `core` is named in architectures/, features among its own.
 
     winograd: bytes that all weights may take where some of them are transformed for Winograd's minimal filtering; 0 for
     no such kernels. code_cache: bytes of an instruction cache in front of the flash, where longer loops would wait for
@@ -203,8 +204,13 @@ class Target:
 
     @property
     def instructions(self) -> frozenset[str]:
-        """Instruction sets that kernels are written for: the features, and on every Cortex-M `thumb` (Armv6-M)."""
-        return self.features | {"thumb"} if self.core.startswith("cortex-m") else self.features
+        """Instruction sets that kernels are written for: the features, and those of the whole architecture."""
+        return self.features | architecture_of(self.core).instructions
+
+    @property
+    def has_soft_float(self) -> bool:
+        """Whether float32 is computed by a library, in tens of instructions."""
+        return architecture_of(self.core).soft_float and "fpu" not in self.features
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ PER_CHANNEL = 12
 ROW_PADDING = 8
 """Bytes of zeros behind a row of weights, on average: rows are whole vectors of 16."""
 
-VECTORISED, ANYWHERE = ("mve", "dsp"), ("thumb",)
+VECTORISED, ANYWHERE = ("mve", "dsp", "rv32m"), ("thumb",)
 """Instruction sets. Kernels for Armv6-M run anywhere, are slow to prove, and left to what no others compute."""
 
 

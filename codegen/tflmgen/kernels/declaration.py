@@ -18,7 +18,7 @@ from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.numeric.channel_arrays import HEADERS, read_channel_arrays
 from tflmgen.kernels.requests import KernelRequest
 
-InstructionSet = Literal["mve", "dsp", "thumb", "portable"]
+InstructionSet = Literal["mve", "dsp", "rv32m", "thumb", "portable"]
 """Instruction sets of Target.instructions, the fastest first; portable kernels run anywhere."""
 
 Asked = TypeVar("Asked", bound=KernelRequest)
@@ -93,7 +93,7 @@ class KernelDeclaration:
         return replace(kernel, cost=cost, smaller=smaller)
 
 
-PACKAGES = ("mve", "dsp", "thumb", "operators")
+PACKAGES = ("mve", "dsp", "rv32m", "thumb", "operators")
 
 
 @cache

@@ -20,6 +20,8 @@ PLATFORM = "platform"
 MAIN = "src/main.c"
 OPTIMIZATION = {"balanced": "-O2", "speed": "-O2", "size": "-Os", "ram": "-O2"}
 HOST_LINK = "link_host.c"
+PROCESSOR_FILES = ("startup.c", "processor.c")
+"""Files of the firmware that each architecture has its own of."""
 BOARD_CONFIG = "tflmgen_board_config.h"
 RUNTIME_HEADERS = {"tflmgen.h": "include", "tflmgen_flash.h": "include", "tflmgen_values.h": "include"}
 TEST_CONTENTS = {
@@ -147,11 +149,12 @@ def _platform(board: Board, name: str) -> dict[str, str | bytes]:
     if board.uart is None:
         return out | {f"{runtime}/{HOST_LINK}": _firmware(f"runtime/{HOST_LINK}")}
     board_files = read_c_files(board.folder) if board.folder else {}
-    needed = ["startup.c", "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
+    own = {file: f"{Path(file).stem}_{board.architecture.name}.c" for file in PROCESSOR_FILES}
+    needed = [*own, "board.c", "runtime.h", f"uart_{board.uart.driver}.c"]
     while needed:
         file = needed.pop()
         if file not in board_files and f"{runtime}/{file}" not in out and file != BOARD_CONFIG:
-            out[f"{runtime}/{file}"] = _firmware(f"platform/runtime/{file}")
+            out[f"{runtime}/{file}"] = _firmware(f"platform/runtime/{own.get(file, file)}")
             needed += _includes(out[f"{runtime}/{file}"])
     out |= {f"{runtime}/{file}": data for file, data in board_files.items()}
     out[f"{runtime}/{BOARD_CONFIG}"] = render(f"project/platform/runtime/{BOARD_CONFIG}.j2", board=board)
@@ -183,6 +186,9 @@ def _renode(board: Board, name: str, signatures: int) -> dict[str, str | bytes]:
 
 def _platformio_board(board: Board) -> str:
     build: dict[str, Any] = {"cpu": board.core, "cpu_flags": board.cpu_flags, "mcu": board.id}
+    if chain := board.architecture.toolchain:
+        build |= {"toolchain": chain.prefix, "specs": chain.specs}
+        build["header_flags"] = board.header_flags
     build["f_cpu"] = f"{board.clock}L"
     if not board.is_host:
         build["ldscript"] = "board.ld"

@@ -18,7 +18,7 @@ from tflmgen.project.assemble import Project, write
 from tflmgen.project.firmware_build import compile_project, project_of
 from tflmgen.project.platformio import Firmware
 from tflmgen.terminal import Console
-from tflmgen.toolchain import find_arm_compiler, find_host_compiler
+from tflmgen.toolchain import find_compiler
 from tflmgen.user_cache import cache_folder, write_cached
 
 EMPTY = Module(
@@ -60,7 +60,7 @@ def _empty_compilation(board: Board, options: BuildOptions) -> Compilation:
 
 
 def _cache_file(project: Project, board: Board) -> Path:
-    compiler = find_host_compiler() if board.is_host else find_arm_compiler()
+    compiler = find_compiler(board.architecture)
     version = subprocess.run([str(compiler), "--version"], capture_output=True, check=False).stdout
     digest = hashlib.sha256(version)
     for path, data in (*project.files, *project.shared_files, *project.user_files):

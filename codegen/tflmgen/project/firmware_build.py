@@ -21,7 +21,7 @@ from tflmgen.project.folder import is_as_written
 from tflmgen.project.folder_lock import exclusive_folder
 from tflmgen.project.platformio import BuildError, Firmware, build
 from tflmgen.terminal import Console
-from tflmgen.toolchain import find_arm_compiler, find_host_compiler
+from tflmgen.toolchain import find_compiler
 
 InputShapes = Mapping[TensorKey, tuple[int, ...]] | None
 """Shapes of the user's inputs by tensor (input_bounds.py), or None."""
@@ -78,17 +78,14 @@ def project_of(compilation: Compilation, board: Board, options: BuildOptions, re
 
 def require_compiler(board: Board) -> None:
     """Raises ToolchainError if the compiler for `board` is missing; for use before anything is written."""
-    if board.is_host:
-        find_host_compiler()
-    else:
-        find_arm_compiler()
+    find_compiler(board.architecture)
 
 
 def compile_project(directory: Path, compilation: Compilation, board: Board, console: Console) -> Firmware:
     """Compiles the project in `directory`. Raises BudgetError if the firmware doesn't fit the board."""
     with console.progress(f"Compiling {compilation.name} for {board.id}") as progress:
         try:
-            return build(directory, board.id, progress)
+            return build(directory, board, progress)
         except BuildError as error:
             explained = explain_overflow(error, compilation.plan, board)
             if f"{MAIN}:" in str(error) and not is_as_written(MAIN, directory):

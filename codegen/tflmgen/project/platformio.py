@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tflmgen.errors import TflmgenError
-from tflmgen.hardware import HOST
-from tflmgen.toolchain import find_arm_compiler, find_host_compiler, read_elf, tool_process
+from tflmgen.hardware import Board
+from tflmgen.toolchain import find_compiler, read_elf, tool_process
 from tflmgen.user_cache import cache_folder
 
 Progress = Callable[[str], None]
@@ -47,16 +47,13 @@ class Firmware:
     bss: int
 
 
-def build(directory: Path, environment: str, progress: Progress | None = None) -> Firmware:
-    """Compiles an environment of the project in `directory`; calls `progress` with a line per compiled file."""
-    if environment == HOST.id:
-        find_host_compiler()
-    else:
-        find_arm_compiler()
-    failure = _run(directory, environment, (), environment_variables(directory), progress)
+def build(directory: Path, board: Board, progress: Progress | None = None) -> Firmware:
+    """Compiles the project in `directory` for its board; calls `progress` with a line per compiled file."""
+    find_compiler(board.architecture)
+    failure = _run(directory, board.id, (), environment_variables(directory), progress)
     if failure is not None:
         raise BuildError(f"{directory}: PlatformIO cannot build it\n{failure}")
-    path = directory / ".pio" / "build" / environment / "firmware.elf"
+    path = directory / ".pio" / "build" / board.id / "firmware.elf"
     elf = read_elf(path)
     return Firmware(path, elf.text, elf.data, elf.bss)
 

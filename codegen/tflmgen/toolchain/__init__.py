@@ -7,9 +7,7 @@ Decided here: where programs are looked for, and what a user is told of a missin
 from tflmgen.toolchain.code_flow import region_entries
 from tflmgen.toolchain.elf import SHF_ALLOC, SHT_NOBITS, read_elf
 from tflmgen.toolchain.programs import (
-    QEMU_PROGRAM,
-    ToolchainError,
-    find_arm_compiler,
+    find_compiler,
     find_host_compiler,
     find_program,
     find_renode,
@@ -20,11 +18,9 @@ from tflmgen.toolchain.programs import (
 from tflmgen.toolchain.stack import stack_worst_case
 
 __all__ = [
-    "QEMU_PROGRAM",
     "SHF_ALLOC",
     "SHT_NOBITS",
-    "ToolchainError",
-    "find_arm_compiler",
+    "find_compiler",
     "find_host_compiler",
     "find_program",
     "find_renode",

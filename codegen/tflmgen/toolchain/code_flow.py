@@ -6,58 +6,50 @@ ones; one through a table or a register may go to whatever follows an instructio
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
-from tflmgen.toolchain.programs import find_arm_compiler, find_binutil
-from tflmgen.toolchain.stack import CALL, JUMP, TARGET, Disassembled, Listing, parse_disassembly
+from tflmgen.architectures import Architecture, AssemblySyntax
+from tflmgen.toolchain.programs import find_binutil, find_compiler
+from tflmgen.toolchain.stack import TARGET, Disassembled, Listing, parse_disassembly
 
 Instruction = tuple[int, str, str]
 """Address, operation, operands."""
 
-_LOOP = re.compile(r"(wls|le|wlstp|letp)(\.\w+)?")
-"""Loops of Armv8.1-M: they jump to an address as branches do."""
-_RETURN = re.compile(r"bx\tlr|(pop|ldm\w*)(\.w)?\t.*\bpc\}")
-_REGISTER = re.compile(r"(tbb|tbh|bx)\t|(ldr|mov|add)(\.w)?\tpc,")
-"""Jumps whose target is a number that code computes; returns are none."""
-_JUMP_TABLE = "__gnu_thumb1_case_"
-"""Functions of GCC for Armv6-M that jump by the table behind their call."""
 
-
-def region_entries(elf: Path, regions: Mapping[int, int]) -> set[int]:
+def region_entries(elf: Path, architecture: Architecture, regions: Mapping[int, int]) -> set[int]:
     """Addresses among those of `regions`, address -> region of an instruction.
 
     Instructions of none belong to the region that called them: an instruction behind a call is an entry where the
     called function may come to a region.
     """
-    objdump = find_binutil(find_arm_compiler(), "objdump")
+    assert architecture.assembly is not None
+    objdump = find_binutil(find_compiler(architecture), "objdump")
     words = ("-t", "-d", "--no-show-raw-insn")
-    return entries_in(
-        subprocess.run([objdump, *words, elf], capture_output=True, text=True, check=True).stdout, regions
-    )
+    text = subprocess.run([objdump, *words, elf], capture_output=True, text=True, check=True).stdout
+    return entries_in(text, architecture.assembly, regions)
 
 
-def entries_in(text: str, regions: Mapping[int, int]) -> set[int]:
+def entries_in(text: str, assembly: AssemblySyntax, regions: Mapping[int, int]) -> set[int]:
     """See region_entries(); `text`: output of `objdump -t -d --no-show-raw-insn`."""
-    listing = Listing(text)
+    listing = Listing(text, assembly.function_bit)
     code = [entry for entry in listing.instructions if not entry[1].startswith(".")]
-    changing = _changing(parse_disassembly(text), {listing.function_at(address) for address in regions})
-    computed = {listing.function_at(entry[0]) for entry in code if _is_computed(entry)}
+    changing = _changing(parse_disassembly(text, assembly), {listing.function_at(address) for address in regions})
+    computed = {listing.function_at(entry[0]) for entry in code if _is_computed(entry, assembly)}
     entries = {start for start in listing.names if start in regions}
     for entry in code:
-        target = _target(entry)
+        target = _target(entry, assembly)
         if target is not None and target in regions and regions[target] != regions.get(entry[0]):
             entries.add(target)
     for before, (address, *_) in pairwise(code):
         if address not in regions:
             continue
-        if _is_left(before):
+        if _is_left(before, assembly):
             if listing.function_at(address) in computed:
                 entries.add(address)
-        elif regions.get(before[0]) != regions[address] or _called(before, listing) & changing:
+        elif regions.get(before[0]) != regions[address] or _called(before, listing, assembly) & changing:
             entries.add(address)
     return entries
 
@@ -74,26 +66,29 @@ def _text(entry: Instruction) -> str:
     return f"{entry[1]}\t{entry[2]}"
 
 
-def _is_computed(entry: Instruction) -> bool:
-    text = _text(entry)
-    return _JUMP_TABLE in text or bool(_REGISTER.match(text) and not _RETURN.match(text))
+def _is_computed(entry: Instruction, assembly: AssemblySyntax) -> bool:
+    text, table = _text(entry), assembly.table_call
+    if table and table in text:
+        return True
+    return bool(assembly.computed.match(text) and not assembly.returns.match(text))
 
 
-def _is_left(entry: Instruction) -> bool:
+def _is_left(entry: Instruction, assembly: AssemblySyntax) -> bool:
     """Whether the next instruction never follows this one."""
-    return _is_computed(entry) or entry[1] in ("b", "b.n", "b.w") or bool(_RETURN.match(_text(entry)))
+    leaves = assembly.leaves.fullmatch(entry[1]) or assembly.returns.match(_text(entry))
+    return _is_computed(entry, assembly) or bool(leaves)
 
 
-def _target(entry: Instruction) -> int | None:
+def _target(entry: Instruction, assembly: AssemblySyntax) -> int | None:
     """Address that a direct branch, call or loop goes to."""
-    is_jump = JUMP.fullmatch(entry[1]) or _LOOP.fullmatch(entry[1])
+    is_jump = assembly.jump.fullmatch(entry[1]) or assembly.loop.fullmatch(entry[1])
     match = TARGET.search(entry[2]) if is_jump else None
     return int(match[1], 16) if match else None
 
 
-def _called(entry: Instruction, listing: Listing) -> set[str | None]:
+def _called(entry: Instruction, listing: Listing, assembly: AssemblySyntax) -> set[str | None]:
     """The function that an instruction calls, None by pointer; empty for what is no call."""
-    if not CALL.fullmatch(entry[1]):
+    if not assembly.call.fullmatch(entry[1]):
         return set()
-    target = _target(entry)
+    target = _target(entry, assembly)
     return {None if target is None else listing.function_at(target)}

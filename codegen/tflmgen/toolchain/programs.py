@@ -12,15 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from tflmgen.architectures import ARCHITECTURES, Architecture
 from tflmgen.errors import TflmgenError
 
-ARM_PACKAGES = "gcc-arm-none-eabi libnewlib-arm-none-eabi"
 PACKAGES = {
-    "arm-none-eabi-addr2line": "binutils-arm-none-eabi",
-    "arm-none-eabi-objdump": "binutils-arm-none-eabi",
-    "qemu-system-arm": "qemu-system-arm",
     "cc": "gcc",
+    **{architecture.qemu: architecture.qemu_package for architecture in ARCHITECTURES},
+    **{a.toolchain.compiler: a.toolchain.packages for a in ARCHITECTURES if a.toolchain},
 }
+"""Program -> Debian's packages, where they have another name."""
 RENODE_VARIABLE = "TFLMGEN_RENODE"
 
 
@@ -28,15 +28,12 @@ class ToolchainError(TflmgenError):
     """A required program is not installed."""
 
 
-QEMU_PROGRAM = "qemu-system-arm"
-"""QEMU for Arm, as it is installed."""
-
-
 def find_program(name: str) -> Path:
     """Path of program `name` in PATH. Raises ToolchainError if it is missing."""
     path = shutil.which(name)
     if path is None:
-        packages = ARM_PACKAGES if name.startswith("arm-none-eabi-g") else PACKAGES.get(name, name)
+        chains = [a.toolchain for a in ARCHITECTURES if a.toolchain and name.startswith(a.toolchain.prefix)]
+        packages = PACKAGES.get(name) or next((chain.binutils for chain in chains), name)
         raise ToolchainError(f"{name} is not installed. On Debian: apt install {packages}")
     return Path(path)
 
@@ -55,13 +52,17 @@ def find_host_compiler() -> Path:
     return find_program("cc")
 
 
-def find_arm_compiler() -> Path:
-    """Path of arm-none-eabi-gcc. Raises ToolchainError if it or newlib's nano variant is missing."""
-    compiler = find_program("arm-none-eabi-gcc")
-    command = [str(compiler), "-print-file-name=nano.specs"]
+def find_compiler(architecture: Architecture) -> Path:
+    """Path of the C compiler for an architecture. Raises ToolchainError if it or its C library is missing."""
+    chain = architecture.toolchain
+    if chain is None:
+        return find_host_compiler()
+    compiler = find_program(chain.compiler)
+    command = [str(compiler), f"-print-file-name={chain.specs}"]
     specs = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     if not Path(specs).is_absolute():
-        raise ToolchainError(f"{compiler} has no newlib (nano.specs). On Debian: apt install {ARM_PACKAGES}")
+        missing = f"{chain.library} ({chain.specs})"
+        raise ToolchainError(f"{compiler} has no {missing}. On Debian: apt install {chain.packages}")
     return compiler
 
 

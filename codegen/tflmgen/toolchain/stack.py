@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tflmgen.architectures import Architecture, AssemblySyntax
 from tflmgen.toolchain.elf import CODE_IN_RAM, read_elf
-from tflmgen.toolchain.programs import find_arm_compiler, find_binutil
+from tflmgen.toolchain.programs import find_binutil, find_compiler
 
 SYMBOL = re.compile(r"^([0-9a-f]+) .{6}F \S+\s+[0-9a-f]+ +(?:\.hidden )?(\S+)$")
 INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t([^@;]*))?")
@@ -22,9 +23,7 @@ OBJECT = re.compile(r"^([0-9a-f]+) .{6}O \S+\s+([0-9a-f]+) ")
 CONTENTS = re.compile(r"^ ([0-9a-f]+) ((?:[0-9a-f]{8} ){1,4})")
 TARGET = re.compile(r"([0-9a-f]+) <")
 VENEER = re.compile(r"__(\w+)_veneer")
-CALL = re.compile(r"blx?(\.[nw])?")
 KERNEL_PREFIX = "tflmgen_"
-JUMP = re.compile(r"(blx?|b(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?|cbn?z)(\.[nw])?")
 
 
 @dataclass(slots=True)
@@ -41,13 +40,15 @@ class Disassembled:
     pointers: set[str] = field(default_factory=set)
 
 
-def stack_worst_case(elf: Path, objects: Path, functions: Iterable[str]) -> int | None:
+def stack_worst_case(elf: Path, architecture: Architecture, objects: Path, functions: Iterable[str]) -> int | None:
     """Largest number of stack bytes of one of `functions`, callees included; None if unknown.
 
-    elf      a firmware for Arm
+    elf      a firmware for a core of this architecture
     objects  folder with the .su files of its objects, at any depth
     """
-    code = disassemble(elf)
+    if architecture.assembly is None:
+        return None
+    code = disassemble(elf, architecture, architecture.assembly)
     frames = dict(reported_frames(path.read_text(encoding="utf-8") for path in objects.rglob("*.su")))
     depth = deepest(code, frames)
     depths = [depth(name) for name in functions]
@@ -67,41 +68,41 @@ def reported_frames(reports: Iterable[str]) -> Iterator[tuple[str, int | None]]:
     yield from frames.items()
 
 
-def disassemble(elf: Path) -> Mapping[str, Disassembled]:
-    """Function name -> stack behaviour, for an Arm ELF file."""
-    objdump = find_binutil(find_arm_compiler(), "objdump")
+def disassemble(elf: Path, architecture: Architecture, assembly: AssemblySyntax) -> Mapping[str, Disassembled]:
+    """Function name -> stack behaviour, for an ELF file."""
+    objdump = find_binutil(find_compiler(architecture), "objdump")
     sections = {section.name for section in read_elf(elf).sections} & {".text", CODE_IN_RAM}
     contents = [word for name in sorted(sections) for word in ("-j", name)]
     commands = ["-t", "-d", "--no-show-raw-insn"], ["-s", *contents]
     outputs = (subprocess.run([objdump, *c, elf], capture_output=True, text=True, check=True) for c in commands)
-    return parse_disassembly("".join(process.stdout for process in outputs))
+    return parse_disassembly("".join(process.stdout for process in outputs), assembly)
 
 
-def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
+def parse_disassembly(text: str, assembly: AssemblySyntax) -> Mapping[str, Disassembled]:
     """Functions in the output of `objdump -t -d` and `-s`; of several names for one address, the last one counts."""
-    listing = Listing(text)
-    halves = _Halves()
+    listing = Listing(text, assembly.function_bit)
+    constant_of = assembly.constants()
     functions = {name: Disassembled() for name in listing.names.values()}
     for address, operation, operands in listing.instructions:
         name = listing.function_at(address)
         if name is None:
             continue
         function = functions[name]
-        constant = halves.constant(operation, operands)
+        constant = constant_of(operation, operands)
         if constant:  # 0 is no table, although vectors lie there
             function.pointers |= listing.functions_in(constant)
-        pushed = _pushed(operation, operands)
+        pushed = assembly.pushed(operation, operands)
         function.frame = None if pushed is None or function.frame is None else function.frame + pushed
-        if JUMP.fullmatch(operation):
+        if assembly.jump.fullmatch(operation):
             target = TARGET.search(operands)
             place = int(target[1], 16) if target else None
             callee = listing.function_at(place) if place is not None else None
             # Inside a function, Armv6-M has BL for jumps that are too far for B.
-            if callee != name or (CALL.fullmatch(operation) and place in listing.names):
+            if callee != name or (assembly.call.fullmatch(operation) and place in listing.names):
                 function.callees.add(callee)
         elif veneer := VENEER.fullmatch(name):
             function.callees.add(veneer[1])
-        elif operation == "bx" and operands != "lr":
+        elif assembly.tail_by_pointer.match(f"{operation}\t{operands}"):
             function.callees.add(None)
     return functions
 
@@ -109,7 +110,8 @@ def parse_disassembly(text: str) -> Mapping[str, Disassembled]:
 class Listing:
     """Output of objdump by address: functions' names, instructions in order, objects' sizes, words of .text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, function_bit: int) -> None:
+        self._bit = function_bit
         self.names: dict[int, str] = {}
         self.instructions: list[tuple[int, str, str]] = []
         self._objects: dict[int, int] = {}
@@ -135,45 +137,8 @@ class Listing:
         """The functions that a constant points to, itself or by the table that it is the address of."""
         size = self._objects.get(constant, 0)
         table = (self._words.get(constant + offset, 0) for offset in range(0, size, 4))
-        return {self.names[word - 1] for word in (constant, *table) if word & 1 and word - 1 in self.names}
-
-
-class _Halves:
-    """Collector of constants in a listing: literal words, and pairs of MOVW and MOVT."""
-
-    def __init__(self) -> None:
-        self._low: dict[str, int] = {}
-
-    def constant(self, operation: str, operands: str) -> int | None:
-        """The constant that an instruction completes; else None."""
-        if operation == ".word":
-            return int(operands, 16)
-        register, _, value = operands.partition(", #")
-        if operation == "movw":
-            self._low[register] = int(value)
-        if operation == "movt" and register in self._low:
-            return (int(value) << 16) + self._low.pop(register)
-        return None
-
-
-def _pushed(operation: str, operands: str) -> int | None:
-    """Bytes by which an instruction lowers the stack pointer; None if unknown."""
-    base = operation.partition(".")[0]
-    if base in ("push", "vpush") or (base in ("stmdb", "vstmdb") and operands.startswith("sp!")):
-        return sum(_registers(part) for part in operands.partition("{")[2].rstrip("}").split(","))
-    if (match := re.search(r"\[sp, #-(\d+)\]!", operands)) and base.startswith(("str", "vstr")):
-        return int(match[1])
-    if base in ("sub", "subw", "subs") and re.match(r"sp\b", operands):
-        immediate = re.search(r"#(\d+)$", operands)
-        return int(immediate[1]) if immediate else None
-    return 0
-
-
-def _registers(part: str) -> int:
-    """Bytes of a register list entry: `r4`, `d8` or `s16-s19`."""
-    first, _, last = part.strip().partition("-")
-    count = int(last[1:]) - int(first[1:]) + 1 if last else 1
-    return count * (8 if first.startswith("d") else 4)
+        bit = self._bit
+        return {self.names[word - bit] for word in (constant, *table) if word & 1 == bit and word - bit in self.names}
 
 
 def deepest(code: Mapping[str, Disassembled], frames: Mapping[str, int | None]) -> Callable[[str], int | None]:

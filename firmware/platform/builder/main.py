@@ -13,7 +13,7 @@ def first_program(*names):
     return next((n for n in names if shutil.which(n, path=path)), names[0])
 
 
-prefix = "" if host else "arm-none-eabi-"
+prefix = board.get("build.toolchain", "")
 env.Replace(
     AR=prefix + "gcc-ar",
     AS=prefix + "as",

@@ -13,15 +13,6 @@ typedef struct {
     uint32_t address, clear, set, wait;
 } register_setup;
 
-/* QEMU offers bytes to a UART that refused them earlier only when its main loop turns, which without an event takes a
- * second. Arming a timer is such an event; SysTick is in every Cortex-M of QEMU, and stays off. */
-static void wake_emulator(void)
-{
-    *(volatile uint32_t *)0xE000E014u = 1; /* SYST_RVR */
-    *(volatile uint32_t *)0xE000E010u = 5; /* SYST_CSR: enabled, no interrupt */
-    *(volatile uint32_t *)0xE000E010u = 0;
-}
-
 void tflmgen_board_start(void)
 {
     static const register_setup setup[] = {TFLMGEN_UART_SETUP{0, 0, 0, 0}};
@@ -34,7 +25,7 @@ void tflmgen_board_start(void)
         }
     }
     tflmgen_uart_init();
-    wake_emulator();
+    tflmgen_wake_emulator();
 }
 
 static volatile bool ending;
@@ -45,9 +36,7 @@ void tflmgen_board_exit(int code)
     if (!ending) {
         ending = true;
         const volatile uint32_t block[2] = {0x20026u /* ADP_Stopped_ApplicationExit */, (uint32_t)code};
-        register uint32_t operation __asm__("r0") = 0x20;
-        register const volatile uint32_t *arguments __asm__("r1") = block;
-        __asm__ volatile("bkpt 0xab" : "+r"(operation) : "r"(arguments) : "memory");
+        tflmgen_semihosting(0x20u, block);
     }
     for (;;) {
     }
@@ -77,16 +66,7 @@ void tflmgen_board_fault(uint32_t exception, uint32_t pc, uint32_t lr)
 {
     static bool faulted;
     tflmgen_fault fault = {exception, pc, lr, 0, 0};
-#if __ARM_ARCH >= 7
-    const uint32_t cfsr = *(volatile uint32_t *)0xE000ED28u;
-    fault.cfsr = cfsr;
-    if ((cfsr & 1u << 7) != 0) {
-        fault.address = *(volatile uint32_t *)0xE000ED34u; /* MMARVALID: MMFAR */
-    }
-    if ((cfsr & 1u << 15) != 0) {
-        fault.address = *(volatile uint32_t *)0xE000ED38u; /* BFARVALID: BFAR */
-    }
-#endif
+    tflmgen_read_fault_registers(&fault);
     if (!faulted && !ending) {
         faulted = true;
         tflmgen_on_fault(&fault);

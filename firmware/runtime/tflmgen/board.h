@@ -24,11 +24,11 @@ extern const tflmgen_link tflmgen_board_link;
 void tflmgen_board_exit(int code);
 
 typedef struct {
-    uint32_t exception; /* number as in IPSR: 3 HardFault, 4 MemManage, 5 BusFault, 6 UsageFault */
+    uint32_t exception; /* as in IPSR: 3 HardFault, 4 MemManage, 5 BusFault, 6 UsageFault; RISC-V: mcause */
     uint32_t pc;
     uint32_t lr;
-    uint32_t cfsr;    /* 0 on cores without it (ARMv6-M) */
-    uint32_t address; /* of the access that failed, where cfsr says that it is valid; else 0 */
+    uint32_t cfsr;    /* 0 on cores without it (ARMv6-M, RISC-V) */
+    uint32_t address; /* of the access that failed, where cfsr says that it is valid, or mtval; else 0 */
 } tflmgen_fault;
 
 /* Called by the start-up code's fault handlers. A program that serves has serve.c's, which reports over the

@@ -11,25 +11,10 @@ from functools import cache
 from importlib.resources import files
 from math import ceil
 
+from tflmgen.architectures import core_named
 from tflmgen.ir import ConstantArray, CostedKernel, DType, Kernel, KernelChoice, RowStream, Selected
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.declaration import cost_models
-
-CORES = {
-    "cortex-m0": "cortex-m0",
-    "cortex-m0plus": "cortex-m0",
-    "cortex-m1": "cortex-m0",
-    "cortex-m23": "cortex-m0",
-    "cortex-m3": "cortex-m3",
-    "cortex-m4": "cortex-m4",
-    "cortex-m33": "cortex-m4",
-    "cortex-m35p": "cortex-m4",
-    "cortex-m7": "cortex-m7",
-    "cortex-m52": "cortex-m55",
-    "cortex-m55": "cortex-m55",
-    "cortex-m85": "cortex-m55",
-}
-"""Core whose measured cycles are used, by GCC's name of the core: itself, or its nearest relative."""
 
 STANDS_FOR = {"cortex-m4": "cortex-m3", "cortex-m7": "cortex-m3", "cortex-m55": "cortex-m3"}
 """The core whose figures hold where a core has none of its own: kernels for Armv6-M, rarely chosen elsewhere."""
@@ -63,7 +48,7 @@ def estimate(kernel: Kernel, core: str, alone: bool = False) -> int | None:
 def estimated(family: str, numbers: Numbers, core: str, alone: bool = False) -> int | None:
     """Estimated cycles of a kernel of this family with the numbers that `numbers_of` gives."""
     by_core = cycles_table().get(family, {})
-    measured = CORES.get(core, "")
+    measured = core_named(core).costs
     cycles = by_core.get(measured) or by_core.get(STANDS_FOR.get(measured, ""))
     if cycles is None:
         return None

@@ -103,7 +103,7 @@ def _quantize(op: OperatorInstance, target: Target) -> Kernel | KernelChoice:
     least = LEAST_ELEMENTS[target.optimize]
     if (source.dtype, result.dtype) == (DType.INT8, DType.INT8) and source.elements >= least:
         return lookup_kernel(op, _table(op), target)
-    soft = target.core.startswith("cortex-m") and "fpu" not in target.features and target.optimize != "size"
+    soft = target.has_soft_float and target.optimize != "size"
     if source.dtype is DType.FLOAT32 and result.dtype.bits == 8 and soft and source.elements >= LEAST_SEARCHED:
         return _searching(op)
     function = f"tflmgen_quantize_{SUFFIX[source.dtype]}_{SUFFIX[result.dtype]}"

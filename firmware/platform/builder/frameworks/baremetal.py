@@ -12,6 +12,7 @@ env.Append(
     ASPPFLAGS=["-x", "assembler-with-cpp"],
     CCFLAGS=[
         *processor,
+        *board.get("build.header_flags", []),
         "-g",
         "-fstack-usage",
         "-Wall",
@@ -31,7 +32,8 @@ if not host:
     env.Append(
         LINKFLAGS=[
             "-nostartfiles",
-            "-specs=nano.specs",  # one dash: an upload environment takes the platform's own --specs out
+            # One dash: an upload environment takes the platform's own --specs out.
+            f"-specs={board.get('build.specs')}",
             "-Wl,--fatal-warnings",
             "-Wl,--no-warn-rwx-segments",
             # Not by $BUILD_DIR, which begins with the project's path: the linker reads commas and % as something else.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
-/* What the cost models need to know of a Thumb instruction. */
-#ifndef TFLMGEN_COUNT_THUMB_H
-#define TFLMGEN_COUNT_THUMB_H
+/* What the cost models need to know of an instruction. */
+#ifndef TFLMGEN_COUNT_INSTRUCTION_H
+#define TFLMGEN_COUNT_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@
 enum kind {
     KIND_ALU, /* data processing, saturation, bit fields, DSP additions, hints: whatever is not listed below */
     KIND_LOAD,
+    KIND_LOAD_NARROW, /* a byte or half a word, on cores where they take longer than a word */
     KIND_STORE,
     KIND_LOAD_DOUBLE,
     KIND_STORE_DOUBLE,
@@ -24,7 +25,7 @@ enum kind {
     KIND_MULTIPLY,            /* MUL; SMULxy, SMUAD, SMMUL and the like */
     KIND_MULTIPLY_ACCUMULATE, /* MLA, MLS */
     KIND_DSP_MULTIPLY,        /* SMLAD, SMLAxy, SMMLA and the like */
-    KIND_MULTIPLY_LONG,       /* SMULL, UMULL */
+    KIND_MULTIPLY_LONG,       /* SMULL, UMULL; MULH */
     KIND_MULTIPLY_LONG_ACCUMULATE,
     KIND_DIVIDE,
     KIND_SYSTEM, /* MRS, MSR, barriers */
@@ -35,9 +36,9 @@ enum kind {
     KIND_FLOAT_STORE,
     KIND_FLOAT_LOAD_MULTIPLE,
     KIND_FLOAT_STORE_MULTIPLE,
-    KIND_VECTOR_MEMORY,   /* Helium (MVE) loads and stores */
-    KIND_VECTOR_MULTIPLY, /* Helium multiplications, multiply-accumulates and floating point */
-    KIND_VECTOR_ALU,      /* the rest of Helium */
+    KIND_VECTOR_MEMORY,   /* loads and stores of Helium (MVE) and of RVV */
+    KIND_VECTOR_MULTIPLY, /* their multiplications, multiply-accumulates and floating point */
+    KIND_VECTOR_ALU,      /* the rest of them */
 };
 
 struct instruction {
@@ -46,10 +47,12 @@ struct instruction {
     bool to_pc;
 };
 
-/* Bytes of the Thumb instruction that begins at `code`: 2 or 4. */
-size_t size_of(const uint8_t *code);
+/* An instruction set. size_of: bytes, 2 or 4, of the instruction that begins at `code`; decode: of these bytes. */
+struct decoder {
+    size_t (*size_of)(const uint8_t *code);
+    struct instruction (*decode)(const uint8_t *code, size_t size);
+};
 
-/* `code`: `size` bytes, 2 or 4, of one Thumb instruction. */
-struct instruction decode(const uint8_t *code, size_t size);
+extern const struct decoder thumb_decoder, riscv_decoder;
 
 #endif

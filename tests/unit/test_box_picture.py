@@ -6,7 +6,7 @@ import zlib
 from base64 import b64decode
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -25,9 +25,7 @@ BOXES = np.array([[0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.5, 0.5], [0.1, 0.1, 0.2, 
 
 
 def port(shape: tuple[int, ...], dtype: DType = DType.FLOAT32, quantization: Quantization | None = None) -> Port:
-    type_ = TensorType(dtype, shape, quantization)
-    stand_in: Any = SimpleNamespace(name="p", type=type_)
-    return stand_in
+    return cast(Port, SimpleNamespace(name="p", type=TensorType(dtype, shape, quantization)))
 
 
 def answered(

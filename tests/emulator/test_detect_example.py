@@ -29,7 +29,7 @@ def quantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def found(model: Path, board: str) -> list[Array]:
+def boxes_in(model: Path, board: str) -> list[Array]:
     """Boxes float32[n, 4] in each of the four scenes."""
     boxes = []
     with np.load(FOLDER / "scenes.npz") as scenes, tflmgen.compile(model, board).session() as session:
@@ -57,11 +57,11 @@ def check(boxes: list[Array]) -> None:
 
 
 def test_people_are_found_on_this_computer() -> None:
-    check(found(FOLDER / "person.tflite", "host"))
+    check(boxes_in(FOLDER / "person.tflite", "host"))
 
 
 @requires_compiler
 @requires_qemu
 @pytest.mark.parametrize("board", ["mps2_an386", "mps3_an547"])
 def test_people_are_found_in_int8(quantised: Path, board: str) -> None:
-    check(found(quantised, board))
+    check(boxes_in(quantised, board))

@@ -6,44 +6,44 @@ import zlib
 from base64 import b64decode
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from support.repository import ROOT
-from tflmgen.commands.detections import found_boxes
+from tflmgen.commands.detections import detections_of
 from tflmgen.emulators import Result
 from tflmgen.hardware.board import HOST
 from tflmgen.input_sets import VectorSet
 from tflmgen.ir import DType, EntryPoint, Port, Quantization, TensorType
 from tflmgen.options import BuildOptions
 from tflmgen.project.firmware_build import plan_for
-from tflmgen.report import FoundBoxes, grey_levels, report_html
+from tflmgen.report import Detections, grey_levels, report_html
 from tflmgen.report.box_picture import box_pictures
 
 BOXES = np.array([[0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.5, 0.5], [0.1, 0.1, 0.2, 0.2]])
 
 
 def port(shape: tuple[int, ...], dtype: DType = DType.FLOAT32, quantization: Quantization | None = None) -> Port:
-    type_ = TensorType(dtype, shape, quantization)
-    made: Any = SimpleNamespace(name="p", type=type_)
-    return made
+    return cast(Port, SimpleNamespace(name="p", type=TensorType(dtype, shape, quantization)))
 
 
-def found(ports: Sequence[Port], outputs: Sequence[np.ndarray], picture: np.ndarray | None = None) -> list[FoundBoxes]:
+def answered(
+    ports: Sequence[Port], outputs: Sequence[np.ndarray], picture: np.ndarray | None = None
+) -> list[Detections]:
     picture = np.zeros((1, 8, 16, 1), np.float32) if picture is None else picture
     signature: Any = SimpleNamespace(inputs=(port(picture.shape),), outputs=tuple(ports))
     signatures: Sequence[EntryPoint] = (signature,)
     result: Any = SimpleNamespace(outputs=tuple(outputs))
     results: Sequence[Result] = (result,)
-    return found_boxes(signatures, (VectorSet("street", 0, (picture,)),), results)
+    return detections_of(signatures, (VectorSet("street", 0, (picture,)),), results)
 
 
 def test_outputs_are_told_apart_by_what_they_hold() -> None:
     """Classes before scores, as TensorFlow's detection models have them, and the number of boxes in use."""
     ports = (port((1, 3, 4)), port((1, 3)), port((1, 3)), port((1,)))
     outputs = [BOXES[None], np.array([[0.0, 2.0, 0.0]]), np.array([[0.9, 0.6, 0.5]]), np.array([2.0])]
-    (own,) = found(ports, [output.astype(np.float32) for output in outputs])
+    (own,) = answered(ports, [output.astype(np.float32) for output in outputs])
     assert own.title == "0: street"
     assert own.boxes == pytest.approx(BOXES[:2])
     assert own.scores == pytest.approx([0.9, 0.6])
@@ -57,7 +57,7 @@ def test_quantised_boxes_in_pixels_without_a_number() -> None:
         port((3, 4), DType.INT8, Quantization((0.125,), (-128,))),
     )
     pixels = BOXES * np.array([8, 16, 8, 16])
-    (own,) = found(ports, [np.array([[128, 64, 0]], np.uint8), (pixels / 0.125 - 128).round().astype(np.int8)])
+    (own,) = answered(ports, [np.array([[128, 64, 0]], np.uint8), (pixels / 0.125 - 128).round().astype(np.int8)])
     assert own.boxes == pytest.approx(BOXES[:2], abs=0.02)
     assert own.scores == pytest.approx([0.5, 0.25])
     assert own.classes is None
@@ -76,13 +76,14 @@ def test_quantised_boxes_in_pixels_without_a_number() -> None:
 )
 def test_other_models_have_no_boxes(ports: tuple[tuple[int, ...], ...], shape: tuple[int, ...]) -> None:
     outputs = [np.full(own, 0.5, np.float32) for own in ports]
-    assert found([port(own) for own in ports], outputs, np.zeros(shape, np.float32)) == []
+    assert answered([port(own) for own in ports], outputs, np.zeros(shape, np.float32)) == []
 
 
 def test_pictures_are_drawn_with_their_boxes() -> None:
     picture = grey_levels(np.linspace(-1, 1, 8 * 16 * 3).reshape(8, 16, 3), -1, 1)
-    own = FoundBoxes("0", picture, BOXES[:1], np.array([0.875]), np.array([9]))
-    (drawn,) = box_pictures([own])["pictures"]  # type: ignore[misc,attr-defined]
+    own = Detections("0", picture, BOXES[:1], np.array([0.875]), np.array([9]))
+    contents: Any = box_pictures([own])
+    (drawn,) = contents["pictures"]
     (frame,) = drawn.frames
     assert (drawn.width, drawn.height) == (240, 120)
     assert (frame.left, frame.top, frame.width, frame.height) == (120, 30, 120, 60)
@@ -95,8 +96,8 @@ def test_pictures_are_drawn_with_their_boxes() -> None:
 
 def test_the_page_has_the_pictures() -> None:
     plan = plan_for(ROOT / "examples" / "gate.tflite", HOST, BuildOptions()).plan
-    own = FoundBoxes("0: <b>", np.zeros((8, 16), np.uint8), BOXES, np.array([0.9, 0.5, 0.25]), None)
-    page = report_html(plan, HOST, found=[own] * 30)
+    own = Detections("0: <b>", np.zeros((8, 16), np.uint8), BOXES, np.array([0.9, 0.5, 0.25]), None)
+    page = report_html(plan, HOST, detections=[own] * 30)
     assert page.count('class="found c0"') == 3 * 24
     assert "0: &lt;b&gt;" in page
     assert "6 more pictures are left out" in page

@@ -115,19 +115,19 @@ def test_what_a_detector_chooses_from_its_scores_is_not_measured_by_the_mark_of_
     """TOPK_V2 of scores with -3e38 where a place is not in use: one scale for both leaves nothing of the scores."""
     builder = ModelBuilder()
     graph = builder.subgraph("main")
-    x, scores, found = tensor(graph, "x"), tensor(graph, "scores"), graph.tensor("found", DType.BOOL, (1, 4))
+    x, scores, in_use = tensor(graph, "x"), tensor(graph, "scores"), graph.tensor("in_use", DType.BOOL, (1, 4))
     chosen, marked, best = (graph.tensor(name, DType.FLOAT32, (1, 4)) for name in ("chosen", "marked", "best"))
     places, order = graph.tensor("places", DType.INT32, (4,)), graph.tensor("order", DType.INT32, (1, 4))
     graph.operator("LOGISTIC", [layer(graph, x, "logits")], [scores])
     graph.operator("GATHER", [scores, places], [chosen], {"axis": 1})
     unused = graph.constant("unused", np.full((1, 4), -3e38, np.float32))
-    graph.operator("SELECT_V2", [found, chosen, unused], [marked])
+    graph.operator("SELECT_V2", [in_use, chosen, unused], [marked])
     graph.operator("TOPK_V2", [marked, graph.constant("k", np.int32(4))], [best, order])
     is_used = graph.tensor("is_used", DType.BOOL, (1, 4))
     graph.operator("GREATER", [best, graph.constant("least", np.float32(-1e38))], [is_used])
     number = graph.tensor("number", DType.INT32, (1, 4))
     graph.operator("CAST", [is_used], [number])
-    graph.inputs, graph.outputs = [x, places, found], [best, number]
+    graph.inputs, graph.outputs = [x, places, in_use], [best, number]
     model = builder.model()
     kept = {model.subgraphs[0].operators[index].name for _, index in ends_of(model).operators}
     assert {"GATHER", "SELECT_V2", "TOPK_V2", "GREATER"} <= kept

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tflmgen.actions import GENERATED, Supply, bench_attached, bench_inputs, bench_sets, check_countable, energy_json
+from tflmgen.actions import (
+    GENERATED,
+    Invokes,
+    PlannedModel,
+    Supply,
+    bench_attached,
+    bench_inputs,
+    bench_sets,
+    check_countable,
+    energy_json,
+)
 from tflmgen.commands.application_run import counted_series
 from tflmgen.commands.bench_port import print_application, print_attached, print_flash
-from tflmgen.commands.detections import found_boxes
+from tflmgen.commands.detections import detections_of
 from tflmgen.commands.hop_table import print_hops
 from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.emulators import CycleModel, Cycles
 from tflmgen.errors import UsageError
 from tflmgen.hardware import Board, with_flash_of
-from tflmgen.input_sets import set_caption
+from tflmgen.input_sets import Vectors, set_caption
 from tflmgen.report import report_html
 from tflmgen.terminal import Column, Console, Table, count
 from tflmgen.user_files import write_whole
@@ -83,11 +94,15 @@ def bench_command(
     console.json(figures)
     _print(console, board, figures, cycle_model)
     if report_path is not None:
-        scores = counted_series(planned, label, vectors, invokes)
-        found = found_boxes(planned.compilation.module.signatures, vectors.sets, invokes.results)
-        page = report_html(planned.plan, board, bench=figures, scores=scores, found=found)
-        write_whole(report_path, page.encode())
+        write_whole(report_path, _page(planned, label, vectors, invokes, figures).encode())
         console.line(f"Wrote {report_path}.")
+
+
+def _page(planned: PlannedModel, label: str, vectors: Vectors, invokes: Invokes, figures: Mapping[str, Any]) -> str:
+    """The report with what was counted, and what the outputs show: an application's scores, a detector's boxes."""
+    scores = counted_series(planned, label, vectors, invokes)
+    detections = detections_of(planned.compilation.module.signatures, vectors.sets, invokes.results)
+    return report_html(planned.plan, planned.board, bench=figures, scores=scores, detections=detections)
 
 
 def _add_energy(figures: dict[str, Any], supply: Supply) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.emulators import Result
 from tflmgen.input_sets import VectorSet, set_caption
 from tflmgen.ir import DType, EntryPoint, Port
-from tflmgen.report import FoundBoxes, grey_levels
+from tflmgen.report import Detections, grey_levels
 
 _LEAST_PICTURE = 8
 """Rows and columns that a picture has at least."""
@@ -41,9 +41,9 @@ def real_values(array: Array, port: Port) -> NDArray[np.float64]:
     return values if quantization is None else (values - quantization.zero_point) * quantization.scale
 
 
-def found_boxes(
+def detections_of(
     signatures: Sequence[EntryPoint], sets: Sequence[VectorSet], results: Sequence[Result]
-) -> list[FoundBoxes]:
+) -> list[Detections]:
     """Boxes of each set of a detector; none where the model is no detector.
 
     A detector has one picture as input, [1, height, width, 1 or 3], and among its outputs boxes [..., n, 4] and scores
@@ -60,12 +60,12 @@ def found_boxes(
     pictures = [real_values(own.inputs[0], signature.inputs[0])[0] for own in sets]
     low, high = min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)
     return [
-        _found(set_caption(number, own.label), grey_levels(picture, low, high), answer, places)
+        _detections(set_caption(number, own.label), grey_levels(picture, low, high), answer, places)
         for number, (own, picture, answer) in enumerate(zip(sets, pictures, answers, strict=True))
     ]
 
 
-def _found(title: str, picture: NDArray[np.uint8], answer: Sequence[Array], places: DetectorOutputs) -> FoundBoxes:
+def _detections(title: str, picture: NDArray[np.uint8], answer: Sequence[Array], places: DetectorOutputs) -> Detections:
     boxes, scores = answer[places.boxes].reshape(-1, 4), answer[places.scores].reshape(-1)
     if np.abs(boxes).max(initial=0) > _LARGEST_PART:
         boxes = boxes / np.tile(picture.shape[:2], 2)
@@ -73,7 +73,7 @@ def _found(title: str, picture: NDArray[np.uint8], answer: Sequence[Array], plac
     if places.count is not None:
         used &= np.arange(len(used)) < answer[places.count].item()
     classes = None if places.classes is None else answer[places.classes].reshape(-1)[used].astype(np.int64)
-    return FoundBoxes(title, picture, boxes[used], scores[used], classes)
+    return Detections(title, picture, boxes[used], scores[used], classes)
 
 
 def _has_picture(signature: EntryPoint) -> bool:

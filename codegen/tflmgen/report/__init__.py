@@ -4,7 +4,7 @@ In: plan.json's contents. Out: the page's text.
 Decided here: the presentation only; every figure comes from plan.json.
 """
 
-from tflmgen.report.box_picture import FoundBoxes, grey_levels
+from tflmgen.report.box_picture import Detections, grey_levels
 from tflmgen.report.notebook_view import notebook_html
 from tflmgen.report.page import report_html
 from tflmgen.report.quantization_page import quantization_html
@@ -14,7 +14,7 @@ from tflmgen.report.sweep_page import sweep_html
 from tflmgen.report.time_text import time_words
 
 __all__ = [
-    "FoundBoxes",
+    "Detections",
     "ScoreSeries",
     "dead_channel_lines",
     "grey_levels",

@@ -21,7 +21,7 @@ _LEAST_SIDE = 240
 
 
 @dataclass(frozen=True, slots=True)
-class FoundBoxes:
+class Detections:
     """Boxes that a detector found in the picture of an input set.
 
     picture  uint8[height, width] or uint8[height, width, 3]
@@ -38,7 +38,7 @@ class FoundBoxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class DrawnBox:
     """A box in pixels of the page, with its CSS class."""
 
     left: float
@@ -58,31 +58,31 @@ class BoxPicture:
     width: int
     height: int
     source: str
-    frames: tuple[Frame, ...]
+    frames: tuple[DrawnBox, ...]
 
 
-def box_pictures(found: Sequence[FoundBoxes]) -> dict[str, object]:
+def box_pictures(detections: Sequence[Detections]) -> dict[str, object]:
     """Contents of the page's section of detections."""
-    pictures = [_box_picture(own) for own in found[:PICTURES]]
-    return {"pictures": pictures, "more_pictures": len(found) - len(pictures)}
+    pictures = [_box_picture(own) for own in detections[:PICTURES]]
+    return {"pictures": pictures, "more_pictures": len(detections) - len(pictures)}
 
 
-def _box_picture(found: FoundBoxes) -> BoxPicture:
-    rows, columns = found.picture.shape[:2]
+def _box_picture(detections: Detections) -> BoxPicture:
+    rows, columns = detections.picture.shape[:2]
     zoom = max(1.0, _LEAST_SIDE / max(rows, columns))
     width, height = round(columns * zoom), round(rows * zoom)
-    frames = tuple(_frame(found, number, width, height) for number in range(len(found.boxes)))
-    source = "data:image/png;base64," + b64encode(_png(found.picture)).decode()
-    return BoxPicture(found.title, width, height, source, frames)
+    frames = tuple(_frame(detections, number, width, height) for number in range(len(detections.boxes)))
+    source = "data:image/png;base64," + b64encode(_png(detections.picture)).decode()
+    return BoxPicture(detections.title, width, height, source, frames)
 
 
-def _frame(found: FoundBoxes, number: int, width: int, height: int) -> Frame:
-    top, left, bottom, right = np.clip(found.boxes[number], 0.0, 1.0).tolist()
-    class_ = 0 if found.classes is None else int(found.classes[number])
-    label = f"{found.scores[number]:.2f}"
-    tip = f"score {label}" if found.classes is None else f"class {class_}, score {label}"
+def _frame(detections: Detections, number: int, width: int, height: int) -> DrawnBox:
+    top, left, bottom, right = np.clip(detections.boxes[number], 0.0, 1.0).tolist()
+    class_ = 0 if detections.classes is None else int(detections.classes[number])
+    label = f"{detections.scores[number]:.2f}"
+    tip = f"score {label}" if detections.classes is None else f"class {class_}, score {label}"
     sides = (right - left) * width, (bottom - top) * height
-    return Frame(left * width, top * height, *sides, f"c{class_ % COLOURS}", label, tip)
+    return DrawnBox(left * width, top * height, *sides, f"c{class_ % COLOURS}", label, tip)
 
 
 def _png(picture: NDArray[np.uint8]) -> bytes:

@@ -9,7 +9,7 @@ from tflmgen.backend import render
 from tflmgen.hardware import Board
 from tflmgen.report.advice import advice, binding
 from tflmgen.report.arena_map import HEIGHT, arena_map
-from tflmgen.report.box_picture import FoundBoxes, box_pictures
+from tflmgen.report.box_picture import Detections, box_pictures
 from tflmgen.report.flow_chart import flow_charts
 from tflmgen.report.layer_texts import STREAM_COLUMNS, dead_rows, other_removals, set_rows, stream_tables
 from tflmgen.report.memory import memory_bars
@@ -29,14 +29,14 @@ def report_html(
     firmware: Mapping[str, Any] | None = None,
     bench: Mapping[str, Any] | None = None,
     scores: Sequence[ScoreSeries] = (),
-    found: Sequence[FoundBoxes] = (),
+    detections: Sequence[Detections] = (),
 ) -> str:
     """HTML text of the report on a plan (schema/plan.json) for a board.
 
-    firmware  sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
-    bench     output of `tflmgen bench --json` (schema/bench.json)
-    scores    an application's scores on files of samples
-    found     a detector's boxes in pictures
+    firmware    sizes of the compiled firmware, as in plan.json; without it, the report covers the model only
+    bench       output of `tflmgen bench --json` (schema/bench.json)
+    scores      an application's scores on files of samples
+    detections  a detector's boxes in pictures
     """
     steps, occupancy = PlanSteps(plan), Occupancy(plan)
     palette, timeline = Palette(steps), Timeline(steps, occupancy.bytes)
@@ -56,13 +56,9 @@ def report_html(
         others=other_removals(plan),
         streams=list(stream_tables(steps, palette)),
         stream_columns=STREAM_COLUMNS,
-        sets=set_rows(bench),
-        **stage_table(steps, occupancy, bench),
-        layers=layer_parts(steps, palette),
-        work=work_parts(steps, palette, bench),
-        bench=bench,
+        **_work(steps, palette, occupancy, bench),
         **score_plots(scores),
-        **box_pictures(found),
+        **box_pictures(detections),
     )
 
 
@@ -79,6 +75,18 @@ def _arena(
         "peak_title": steps.title(peak),
         "binding": [_bound(buffer, steps) for buffer in binding(occupancy, peak)] if has_arena else [],
         "occupied": occupancy.peak,
+    }
+
+
+def _work(
+    steps: PlanSteps, palette: Palette, occupancy: Occupancy, bench: Mapping[str, Any] | None
+) -> dict[str, object]:
+    return {
+        "sets": set_rows(bench),
+        **stage_table(steps, occupancy, bench),
+        "layers": layer_parts(steps, palette),
+        "work": work_parts(steps, palette, bench),
+        "bench": bench,
     }
 
 

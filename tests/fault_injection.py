@@ -127,7 +127,7 @@ FAULTS = (
     Fault(
         "verdict: the relative tolerance is absolute",
         f"{CODE}/compare",
-        "tolerance.relative * np.abs(expected.astype(np.float64))",
+        "tolerance.relative * np.maximum(magnitudes, largest * SHARE)",
         "tolerance.relative",
         ("tests/unit/test_compare.py", "tests/unit/test_output_differences.py"),
     ),

@@ -175,10 +175,10 @@ Differentiate = Callable[[Model, Any, Any, Sequence[Key]], tuple[float, dict[Key
 def check(seed: int, differentiate: Differentiate) -> None:
     """Each gradient of a random model is within 1e-5 of the framework's, relative to the largest of all."""
     model, rng = RandomTrainable(seed).model(), np.random.default_rng(seed)
-    found = find_weights(graphs_of(model)[0]).weights
-    if not found:
+    candidates = find_weights(graphs_of(model)[0]).weights
+    if not candidates:
         return
-    keys: dict[str, Key] = {w.name: (w.tensor.data or b"", w.tensor.shape) for w in found}
+    keys: dict[str, Key] = {w.name: (w.tensor.data or b"", w.tensor.shape) for w in candidates}
     x, y = (rng.standard_normal(SHAPE) for _ in range(2))
     loss, expected = differentiate(model, x, y, list(keys.values()))
     reference = trained_reference(model, Loss.MSE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_loops_of_any_spacing_are_the_same(seed: int, monkeypatch: pytest.Monkey
     _check(seed)
 
 
-def _arena(model: Model, folder: Path, **limits: int) -> int:
+def _arena(model: Model, folder: Path, **limits: Any) -> int:
     file = folder / "trained.tflite"
     options = TrainingOptions(Loss.MSE, StepOptions(OptimizerName.SGD, 0.1), **limits)
     file.write_bytes(write_model(derive_training_model(model, options).model))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.training_models import recurrent_network, separable_network
@@ -19,7 +20,7 @@ from tflmgen.report.steps import TIMES, Plan, PlanSteps
 from tflmgen.report.training import backward_pass
 
 
-def _plan(model: Model, folder: Path, **limits: int) -> Plan:
+def _plan(model: Model, folder: Path, **limits: Any) -> Plan:
     """The plan of a model, trained within limits of what is kept if there are some."""
     file = folder / "net.tflite"
     if limits:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tflmgen
 from property.test_gradients import window_model
 from support.trained_model import TrainedReference, dense_model
+from support.training_models import recurrent_network, separable_network
 from tflmgen.errors import TflmgenError
-from tflmgen.frontend.tflite import write_model
+from tflmgen.frontend.tflite import Model, write_model
 from tflmgen.gradients import derive_training_model, parse_training_options
 from tflmgen.options import Loss, OptimizerName, TrainOptions
 
@@ -27,6 +31,23 @@ def test_steps_of_layers_with_windows(seed: int, optimizer: str, tmp_path: Path)
     with tflmgen.compile(tmp_path / "steps.tflite").session() as session:
         for _ in range(5):
             x, y = (rng.standard_normal(size).astype(np.float32) for size in (shape, outputs))
+            loss = session.run({"x": x, "y": y}, "train")["loss"]
+            np.testing.assert_allclose(loss, reference.run("train", [x, y]), rtol=1e-4)
+
+
+@pytest.mark.parametrize(("make", "limits"), [(separable_network, {"kept_limit": 6000}), (recurrent_network, {})])
+def test_steps_that_compute_again(make: Callable[[int], Model], limits: dict[str, Any], tmp_path: Path) -> None:
+    """Losses of five steps, the reference of the step that keeps all values."""
+    model = make(8)
+    options = parse_training_options(TrainOptions(loss=Loss.SPARSE_CATEGORICAL_CROSSENTROPY, learning_rate="0.05"))
+    limited = derive_training_model(model, replace(options, loop_limit=0, **limits))
+    assert limited.kept.again > 0
+    (tmp_path / "steps.tflite").write_bytes(write_model(limited.model))
+    reference, rng = TrainedReference(derive_training_model(model, options)), np.random.default_rng(0)
+    shape = model.subgraphs[0].tensors[model.subgraphs[0].inputs[0]].shape
+    with tflmgen.compile(tmp_path / "steps.tflite").session() as session:
+        for label in (0, 1, 2, 3, 1):
+            x, y = rng.standard_normal(shape).astype(np.float32), np.array([label], np.int32)
             loss = session.run({"x": x, "y": y}, "train")["loss"]
             np.testing.assert_allclose(loss, reference.run("train", [x, y]), rtol=1e-4)
 

@@ -14,6 +14,10 @@ WIDTH = 3
 SHAPE = (1, WIDTH)
 
 
+FUNCTIONS = ("TANH", "LOGISTIC", "ABS", "SQUARE", "SOFTMAX", "RELU", "ELU", "HARD_SWISH", "LOG_SOFTMAX", "SIN", "NEG")
+"""Functions of one operand."""
+
+
 class RandomTrainable:
     """One model: x -> y, float32[1, 3]."""
 
@@ -39,7 +43,7 @@ class RandomTrainable:
         return graph.tensor(self._name(graph, "t"), dtype, shape)
 
     def _chain(self, graph: SubGraphBuilder, value: int, depth: int, steps: int) -> int:
-        kinds = [self._dense, self._function, self._residual, self._scaled]
+        kinds = [self._dense, self._function, self._residual, self._scaled, self._turned, self._reused]
         if depth:
             kinds += [self._branch, self._loop]
         for _ in range(int(self.rng.integers(1, steps + 1))):
@@ -59,7 +63,35 @@ class RandomTrainable:
     def _function(self, graph: SubGraphBuilder, value: int, depth: int) -> int:
         del depth
         result = self._value(graph)
-        graph.operator(str(self.rng.choice(["TANH", "LOGISTIC", "ABS", "SQUARE", "SOFTMAX"])), [value], [result])
+        name = str(self.rng.choice(FUNCTIONS))
+        graph.operator(name, [value], [result], {"beta": 1.0} if name == "SOFTMAX" else None)
+        return result
+
+    def _turned(self, graph: SubGraphBuilder, value: int, depth: int) -> int:
+        """The last two elements in the other order, and the first below the greatest."""
+        del depth
+        kinds = (((1, 2), (0, 1), (1, 2)), ((1, 1), (0, 0), (1, 1)))
+        parts = []
+        for shape, *cut in kinds:
+            numbers = [graph.constant(self._name(graph, "cut"), np.array(n, np.int32)) for n in cut]
+            parts.append(self._value(graph, shape))
+            graph.operator("SLICE", [value, *numbers], [parts[-1]])
+        axis = graph.constant(self._name(graph, "axis"), np.array([1], np.int32))
+        turned, greatest, below, result = (self._value(graph, shape) for shape in ((1, 2), (1, 1), (1, 1), SHAPE))
+        graph.operator("REVERSE_V2", [parts[0], axis], [turned])
+        graph.operator("REDUCE_MAX", [value, axis], [greatest], {"keep_dims": True})
+        graph.operator("SUB", [greatest, parts[1]], [below])
+        graph.operator("CONCATENATION", [turned, below], [result], {"axis": 1})
+        return result
+
+    def _reused(self, graph: SubGraphBuilder, value: int, depth: int) -> int:
+        """x / (1 + d x), of a layer d x that is read twice."""
+        layer = self._dense(graph, value, depth)
+        squares, below, ratio, result = (self._value(graph) for _ in range(4))
+        graph.operator("MUL", [layer, layer], [squares])
+        graph.operator("ADD", [squares, graph.constant(self._name(graph, "one"), np.float32(1))], [below])
+        graph.operator("DIV", [value, below], [ratio])
+        graph.operator("SUB", [ratio, layer], [result])
         return result
 
     def _residual(self, graph: SubGraphBuilder, value: int, depth: int) -> int:

@@ -6,10 +6,11 @@ what the backward pass keeps of the forward one.
 """
 
 from tflmgen.gradients.training_memory import plan_within, training_curve
-from tflmgen.gradients.training_model import TrainingModel, derive_training_model
+from tflmgen.gradients.training_model import REQUIRE, TrainingModel, derive_training_model
 from tflmgen.gradients.training_options import parse_training_options
 
 __all__ = [
+    "REQUIRE",
     "TrainingModel",
     "derive_training_model",
     "parse_training_options",

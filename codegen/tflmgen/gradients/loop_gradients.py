@@ -67,7 +67,7 @@ def _both_loops(
 ) -> list[int]:
     """Has the forward loop store, and adds the loop that goes back; its results, the count first."""
     stored, outside = _kept(passes.branch, node.graphs[1])
-    cut = loop_cut(passes, node.graphs[1], stored, rows, tape.derivation.kept_limit)
+    cut = loop_cut(passes, node.graphs[1], stored, rows, tape.derivation.loop_limit)
     _account(tape, node, stored, rows, is_cut=cut is not None)
     invariants = [place for place, _ in outside]
     if cut is None:

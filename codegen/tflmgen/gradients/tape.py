@@ -35,14 +35,14 @@ class Derivation:
     model     its name, for messages
     control   rules of nodes that run graphs
     presence  whether to tell gradients that are 0 from those that a step does not have, of a branch that is not taken
-    kept_limit  bytes up to which a loop keeps all that its gradient reads; above, it keeps checkpoints
+    loop_limit  bytes up to which a loop keeps all that its gradient reads; above, it keeps checkpoints
     account   of what is kept, and computed again
     """
 
     model: str
     control: Mapping[str, ControlRule]
     presence: bool
-    kept_limit: int = KEEP_ALL
+    loop_limit: int = KEEP_ALL
     account: KeptValues = field(default_factory=KeptValues)
 
 

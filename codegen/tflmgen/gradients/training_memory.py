@@ -5,15 +5,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 from tflmgen.compiler import estimate_model
 from tflmgen.errors import BudgetError
 from tflmgen.frontend.tflite import Model, write_model
+from tflmgen.gradients.tape import KEEP_ALL
 from tflmgen.gradients.training_model import TrainingModel, TrainingOptions, derive_training_model
 from tflmgen.hardware import Board
 from tflmgen.options import BuildOptions
 from tflmgen.project import state_bytes
+
+LOOP_LIMITS = 4
+"""Limits of loops that are tried, which are those of the largest ones: each is tried with every limit of values."""
 
 _PARTS = (0.9, 0.8, 0.7, 0.6, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.06, 0.03)
 """Limits of what is kept that are tried, as parts of what a step without a limit keeps."""
@@ -33,9 +38,10 @@ def training_plans(model: Model, options: TrainingOptions, board: Board) -> Iter
     first = _planned(derive_training_model(model, options), board)
     yield first
     kept, files = first.trained.kept, {first.data}
-    limits = {int(part * total) for total in (kept.bytes, *kept.loops) for part in _PARTS}
-    for limit in sorted(limits, reverse=True):
-        trained = derive_training_model(model, replace(options, kept_limit=limit))
+    limits = sorted({KEEP_ALL, *(int(part * kept.bytes) for part in _PARTS)}, reverse=True)
+    loop_limits = sorted({KEEP_ALL, *(size - 1 for size in kept.loops)}, reverse=True)
+    for limit, loop_limit in product(limits, loop_limits[:LOOP_LIMITS]):
+        trained = derive_training_model(model, replace(options, kept_limit=limit, loop_limit=loop_limit))
         data = write_model(trained.model)
         if data not in files:
             files.add(data)

@@ -51,7 +51,8 @@ class TrainingOptions:
     portable        without the operator that refuses bad labels and losses, which other runtimes lack
     check_gradients with the same operator for gradients that are not finite
     adapter         rank of adapters beside the matrices of layers; None: none
-    kept_limit      bytes up to which a loop keeps all that its gradient reads
+    kept_limit      bytes of values outside of loops that are kept at a time for gradients; more are computed again
+    loop_limit      bytes up to which a loop keeps all that its gradient reads; above, it keeps checkpoints
     """
 
     loss: Loss | None
@@ -65,6 +66,7 @@ class TrainingOptions:
     check_gradients: bool = False
     adapter: int | None = None
     kept_limit: int = KEEP_ALL
+    loop_limit: int = KEEP_ALL
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +292,7 @@ def _training(
     graph, inputs, state = _enter("train", source, plain, update.weights, first)
     rate = update.add_inputs(graph)
     active = [False] * plain + [True] * len(update.weights)
-    derivation = Derivation(model, _control_rules(options), update.needs_presence, options.kept_limit)
+    derivation = Derivation(model, _control_rules(options), update.needs_presence, options.loop_limit)
     plan = _segments(derivation, source, loss, active, options)
     tape = Tape(derivation, source, graph, graph, inputs, active, plan)
     value = tape.value(loss.loss)

@@ -20,6 +20,7 @@ from tflmgen.report.steps import Plan, PlanSteps, shape
 from tflmgen.report.tables import layer_parts, operator_columns, operator_rows, stage_table, work_parts
 from tflmgen.report.time_text import time_words
 from tflmgen.report.timeline import LANE_HEIGHT, NAMES_HEIGHT, Timeline
+from tflmgen.report.training import backward_pass
 from tflmgen.terminal import count, readable, share
 
 
@@ -56,6 +57,7 @@ def report_html(
         others=other_removals(plan),
         streams=list(stream_tables(steps, palette)),
         stream_columns=STREAM_COLUMNS,
+        **backward_pass(plan, steps),
         **_work(steps, palette, occupancy, bench),
         **score_plots(scores),
         **box_pictures(detections),

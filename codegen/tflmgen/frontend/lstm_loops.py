@@ -345,7 +345,7 @@ class _Matcher:
         return store.list == self._body.inputs[place] and self._body.tensors[store.list].shape[0] == steps
 
     def _store(self, op: FileOperator) -> RowStore | None:
-        """What an operator stores as a row, if it stores one along the first dimension."""
+        """The store of one row along the first dimension that an operator is, or None."""
         if op.name != "DYNAMIC_UPDATE_SLICE":
             return self._stores.get(op.index)
         whole, row, starts = op.inputs

@@ -81,6 +81,31 @@ struct tflmgen_conv2d_f32 {
 
 TFLMGEN_GATHER_WINDOW(tflmgen_conv2d_gather_f32, tflmgen_f32, tflmgen_conv2d_f32)
 
+/* The same of windows whose lines are side by side in the input: without dilation and groups. */
+static __attribute__((noinline, unused)) void
+tflmgen_conv2d_gather_lines_f32(tflmgen_f32 *im2col, const tflmgen_f32 *input, struct tflmgen_taps y,
+                                struct tflmgen_taps x, const struct tflmgen_conv2d_f32 *p)
+{
+    const int32_t tap = p->input_channels;
+    const int32_t line = p->dilation_height * p->input_width * tap;
+    const tflmgen_f32 *from = input + (y.origin * p->input_width + x.origin + x.first) * tap;
+    for (int32_t ky = 0; ky < p->filter_height; ++ky, from += line) {
+        const bool is_inside = ky >= y.first && ky < y.end;
+        tflmgen_f32 *const first = im2col + (is_inside ? x.first : p->filter_width) * tap;
+        tflmgen_f32 *const end = im2col + (is_inside ? x.end : p->filter_width) * tap;
+        tflmgen_f32 *const next = im2col + p->filter_width * tap;
+        while (im2col < first) {
+            *im2col++ = 0.0f;
+        }
+        for (const tflmgen_f32 *value = from; im2col < end;) {
+            *im2col++ = *value++;
+        }
+        while (im2col < next) {
+            *im2col++ = 0.0f;
+        }
+    }
+}
+
 /* bias: one per output channel, or NULL. */
 TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f32 *restrict filter,
                                        const tflmgen_f32 *restrict bias, tflmgen_f32 *output,
@@ -117,7 +142,11 @@ TFLMGEN_KERNEL void tflmgen_conv2d_f32(const tflmgen_f32 *input, const tflmgen_f
                     const tflmgen_f32 *values = window + group * tap;
                     const tflmgen_f32 *weights = filter + channel * size + y.first * row + x.first * tap;
                     if (p->gathered) {
-                        tflmgen_conv2d_gather_f32(im2col, input + group * tap, y, x, 0.0f, p);
+                        if (contiguous) {
+                            tflmgen_conv2d_gather_lines_f32(im2col, input, y, x, p);
+                        } else {
+                            tflmgen_conv2d_gather_f32(im2col, input + group * tap, y, x, 0.0f, p);
+                        }
                         values = im2col;
                         weights = filter + channel * size;
                         runs = (struct tflmgen_runs_f32){size, 1, 0, 0, 1, 0, 0, size};

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "elementary_f32.h"
+#include "elementary_rows.h"
+#include "rows_f32.h"
 
 /* Weights are [3 * units, inputs] and [3 * units, units]; of each, and of the biases, first what is for the update gate
  * z, then for the reset gate r, then for the candidate n:
@@ -18,37 +19,29 @@ struct tflmgen_gru {
     int32_t units;
 };
 
-TFLMGEN_HELPER float tflmgen_gru_sum(const tflmgen_f32 *weights, const tflmgen_f32 *values, int32_t count, float sum)
-{
-    for (int32_t i = 0; i < count; i++) {
-        sum += weights[i] * values[i];
-    }
-    return sum;
-}
-
-/* `sums` has room for 2 * units floats. */
+/* `sums` has room for 6 * units floats: of the input and of the state. */
 TFLMGEN_KERNEL void tflmgen_gru_f32(const tflmgen_f32 *input, const tflmgen_f32 *weights, const tflmgen_f32 *bias,
                                     const tflmgen_f32 *state_weights, const tflmgen_f32 *state_bias,
                                     const tflmgen_f32 *state, tflmgen_f32 *output, tflmgen_f32 *sums,
                                     const struct tflmgen_gru *p)
 {
     const int32_t units = p->units;
+    tflmgen_f32 *const of_state = sums + 3 * units;
+    tflmgen_f32 *const candidate = sums + 2 * units;
     memcpy(output, state, (size_t)units * sizeof(float));
     for (int32_t step = 0; step < p->steps; step++, input += p->inputs) {
-        for (int32_t i = 0; i < units; i++) {
-            float of_input[3];
-            float of_state[3];
-            for (int32_t gate = 0; gate < 3; gate++) {
-                const int32_t row = gate * units + i;
-                of_input[gate] = tflmgen_gru_sum(weights + row * p->inputs, input, p->inputs, bias[row]);
-                of_state[gate] = tflmgen_gru_sum(state_weights + row * units, output, units, state_bias[row]);
-            }
-            sums[i] = tflmgen_logistic_f32_of(of_input[0] + of_state[0]);
-            const float reset = tflmgen_logistic_f32_of(of_input[1] + of_state[1]);
-            sums[units + i] = tflmgen_tanh_f32_of(of_input[2] + reset * of_state[2]);
+        tflmgen_matrix_f32(input, weights, bias, sums, p->inputs, 3 * units);
+        tflmgen_matrix_f32(output, state_weights, state_bias, of_state, units, 3 * units);
+        for (int32_t i = 0; i < 2 * units; i++) {
+            sums[i] += of_state[i];
         }
+        tflmgen_logistic_row_f32(sums, sums, 2 * units);
         for (int32_t i = 0; i < units; i++) {
-            output[i] = sums[i] * output[i] + (1.0f - sums[i]) * sums[units + i];
+            candidate[i] += sums[units + i] * of_state[2 * units + i];
+        }
+        tflmgen_tanh_row_f32(candidate, candidate, units);
+        for (int32_t i = 0; i < units; i++) {
+            output[i] = sums[i] * output[i] + (1.0f - sums[i]) * candidate[i];
         }
     }
 }

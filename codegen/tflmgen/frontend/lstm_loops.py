@@ -21,7 +21,7 @@ from tflmgen.frontend.carried_states import CarriedState, carried_states
 from tflmgen.frontend.model_graph.subgraphs import OperatorKey, bindings, fused_activation, is_loop
 from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.shape_bounds import TensorKey
-from tflmgen.frontend.tensor_lists import row_stores
+from tflmgen.frontend.tensor_lists import RowStore, row_stores
 from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
@@ -68,6 +68,11 @@ class LstmLoop:
         """Whether the layer's states persist from one invoke to the next."""
         return bool(self.replaced)
 
+    @property
+    def takes_sums(self) -> bool:
+        """Whether each gate takes one element of a row as it is: rows are products with weights already, as of ONNX."""
+        return all(bool(((m == 0) | (m == 1)).all() and (m.sum(axis=1) == 1).all()) for m in self.weights)
+
 
 def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:
     """Loops with an LSTM cell by the subgraph of their body; a sentence says why one is no layer that can be fused.
@@ -92,6 +97,17 @@ def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoo
                 is_inner = isinstance(layer, LstmLoop) and layer.is_stateful and graph.index in runs
                 loops[body.index] = _INSIDE if is_inner else layer
     return loops
+
+
+def idle_views(graph: SubGraph) -> frozenset[int]:
+    """Indices of views that nothing reads, or only such views."""
+    read, idle = set(graph.outputs), set()
+    for op in reversed(graph.operators):
+        if traits_of(op.name).view and read.isdisjoint(op.outputs):
+            idle.add(op.index)
+        else:
+            read.update(op.inputs)
+    return frozenset(idle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +234,15 @@ class _Matcher:
 
         Where it cannot be told, the tensor of all the pick's starts.
         """
-        tensor = self._source(pick.inputs[1])
-        op = self._producers.get(tensor)
         if pick.name == "GATHER":
             rank, axis = len(self._body.tensors[pick.inputs[0]].shape), int((pick.options or {}).get("axis", 0))
-            return tensor, axis % rank
+            return self._source(pick.inputs[1]), axis % rank
+        return self._start(pick.inputs[1])
+
+    def _start(self, starts: int) -> tuple[int, int]:
+        """The only tensor of starts that are else zeros, and its dimension; the tensor of all of them otherwise."""
+        tensor = self._source(starts)
+        op = self._producers.get(tensor)
         if op is None or op.name not in ("PACK", "CONCATENATION"):
             return tensor, 0
         constants = [self._body.tensors[part].data for part in op.inputs]
@@ -297,7 +317,8 @@ class _Matcher:
 
         A sentence if the layer lacks a result of the loop.
         """
-        others = [op for op in self._graph.operators if (self._graph.index, op.index) not in replaced]
+        left_out = {*replaced, *((self._graph.index, index) for index in idle_views(self._graph))}
+        others = [op for op in self._graph.operators if (self._graph.index, op.index) not in left_out]
         read = {tensor for op in others for tensor in op.inputs} | set(self._graph.outputs)
         hidden = self._source(self._body.outputs[cell.hidden])
         last = [
@@ -318,10 +339,20 @@ class _Matcher:
     def _holds_all(self, place: int, hidden: int, steps: int) -> bool:
         """Whether a variable gets h' as row t in step t, and has no other rows."""
         op = self._producers.get(self._source(self._body.outputs[place]))
-        store = self._stores.get(op.index) if op is not None else None
+        store = self._store(op) if op is not None else None
         if store is None or self._source(store.row) != hidden or not self._is_counter(store.index):
             return False
         return store.list == self._body.inputs[place] and self._body.tensors[store.list].shape[0] == steps
+
+    def _store(self, op: FileOperator) -> RowStore | None:
+        """The store of one row along the first dimension that an operator is, or None."""
+        if op.name != "DYNAMIC_UPDATE_SLICE":
+            return self._stores.get(op.index)
+        whole, row, starts = op.inputs
+        index, axis = self._start(starts)
+        shape, row_shape = (self._body.tensors[tensor].shape for tensor in (whole, row))
+        is_row = axis == 0 and (1, *shape[1:]) == tuple(row_shape)
+        return RowStore(whole, index, row) if is_row else None
 
 
 def _sequence_coefficients(coefficients: Array, features: int) -> Array | None:

@@ -72,16 +72,16 @@ def convolution_kernels(op: OperatorInstance, window: Window, layer: Int8Layer, 
     layer.weights: [channels, taps * (input channels of a group)].
     """
     channels, terms = layer.weights.shape
+    window = window.line  # of a column, windows lie in one piece, as those of a line do
     taps, inputs = math.prod(window.taps), window.input[3]
     if terms == taps * inputs:
-        # Of a column, windows lie in one piece, as those of a line do.
-        return fast_kernels(Convolution(op, target, layer, window.line))
+        return fast_kernels(Convolution(op, target, layer, window))
     if terms == taps and channels == inputs:
         return fast_kernels(DepthwiseConvolution(op, target, layer, window))
     grouped = GroupedConvolution(op, target, layer, window)
     requests: list[SlidingRequest] = [grouped]
     if channels * (taps * inputs - terms) <= TUNING.padding_bytes and target.optimize != "size":
-        requests.append(Convolution(op, target, replace(layer, weights=_spread(grouped)), window.line))
+        requests.append(Convolution(op, target, replace(layer, weights=_spread(grouped)), window))
     return [_with_macs(kernel, grouped.macs) for kernel in fast_kernels(*requests)]
 
 

@@ -63,7 +63,7 @@ class LayerRequest(KernelRequest):
 
 @dataclass(frozen=True, slots=True)
 class SlidingRequest(LayerRequest):
-    """terms: taps * (input channels of a group)."""
+    """A layer of windows, those in one column given as of one line; terms: taps * (input channels of a group)."""
 
     window: Window
 
@@ -74,7 +74,7 @@ class SlidingRequest(LayerRequest):
 
 
 class Convolution(SlidingRequest):
-    """Every output channel sees all input channels; where windows are in one column, they are given as of one line."""
+    """Every output channel sees all input channels."""
 
     __slots__ = ()
     WHAT = "int8 CONV_2D without groups"

@@ -21,7 +21,7 @@ def simplify(model: Model, fuses_lstm: bool, keeps_state: bool) -> Model:
     """
     model = _with_constants(model)
     layers = {b: layer for b, layer in find_lstm_loops(model, keeps_state).items() if isinstance(layer, LstmLoop)}
-    fused = {body for body, layer in layers.items() if fuses_lstm or layer.is_stateful}
+    fused = {body for body, layer in layers.items() if (fuses_lstm and not layer.takes_sums) or layer.is_stateful}
     return with_own_buffers(with_moved_layers(with_hoisted_products(model, fused), fused))
 
 

@@ -137,6 +137,9 @@ def _fusions(
             layer = layers.get(body)
             if not isinstance(layer, LstmLoop) or not (choice.fuses_lstm or layer.is_stateful):
                 continue
+            if layer.takes_sums and not layer.is_stateful:
+                fusions[body] = "its input's products with weights are computed before it"
+                continue
             ends = [assignment.type_of((graph.index, t)) for t in (loop.inputs[layer.rows], loop.outputs[layer.hidden])]
             cells = assignment.webs.root((graph.index, loop.outputs[layer.cell]))
             reached = [s for key, s in calibration.tensors.items() if assignment.webs.root(key) == cells]

@@ -76,7 +76,7 @@ def _spread(request: GroupedConvolution, width: int, firsts: NDArray[np.int64]) 
 def _groups(request: GroupedConvolution, layer: Int8Layer, inputs: int, groups: int) -> Kernel | None:
     """The kernel of `groups` groups, each of which sees so many input channels."""
     # A column of pixels is a line of them, in which three are next to each other.
-    op, window = request.op, request.window.line
+    op, window = request.op, request.window
     channels = len(layer.weights)
     step = channels // groups
     layers = [layer.channels(np.arange(first, first + step)) for first in range(0, channels, step)]

@@ -48,7 +48,7 @@ Words = NDArray[np.uint32]
 def conv2d_groups_mve(request: GroupedConvolution) -> Kernel | None:
     """The kernel of a convolution whose channels are in groups; None where it would not be exact."""
     # A column of pixels is a line of them, in which four are next to each other.
-    op, layer, window = request.op, request.layer, request.window.line
+    op, layer, window = request.op, request.layer, request.window
     channels, own, groups = len(layer.weights), request.group_inputs, request.groups
     variant = fit(layer)
     table = table_of(window, own)

@@ -45,7 +45,7 @@ def depthwise_patch_mve(request: DepthwiseConvolution) -> list[Kernel]:
     """The kernels by squares of outputs, where windows are 3x3 and move by one pixel, and by lines of outputs; none
     where they would not be exact.
     """
-    op, layer, window = request.op, request.layer, request.window.line
+    op, layer, window = request.op, request.layer, request.window
     variant = fit(layer)
     steps = window.steps
     reach = (window.taps[1] - 1) * steps.dilation_width + 1

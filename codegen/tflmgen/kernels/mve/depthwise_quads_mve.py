@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -63,10 +61,6 @@ def depthwise_quads_mve(request: DepthwiseConvolution | GroupedConvolution) -> K
     return Kernel(function, HEADER, operands, fields, input_overlaps, Cost(request.macs), "mve")
 
 
-def _of_image_line(request: DepthwiseConvolution) -> Kernel | None:
-    return depthwise_quads_mve(replace(request, window=request.window.line))
-
-
 def _of_single_channels(request: GroupedConvolution) -> Kernel | None:
     return depthwise_quads_mve(request) if request.group_inputs == 1 else None
 
@@ -116,7 +110,7 @@ def _read(call: PackedCall) -> list[UnpackedPart]:
 KERNEL = KernelDeclaration(
     HEADER,
     "mve",
-    (Computes(DepthwiseConvolution, _of_image_line), Computes(GroupedConvolution, _of_single_channels)),
+    (Computes(DepthwiseConvolution, depthwise_quads_mve), Computes(GroupedConvolution, _of_single_channels)),
     {
         "depthwise_quads_mve": depthwise_cost(
             "depthwise many taps", "alone_row column_vector load line_four left_over", 4, 1, 4

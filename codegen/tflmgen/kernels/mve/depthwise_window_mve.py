@@ -28,7 +28,7 @@ GROUP = header_constant("depthwise_window_mve.h", "TFLMGEN_DEPTHWISE_WINDOW_MVE_
 
 def depthwise_window_mve(request: DepthwiseConvolution | GroupedConvolution) -> Kernel | None:
     """The kernel; None where it is not exact."""
-    op, layer, window = request.op, request.layer, request.window.line
+    op, layer, window = request.op, request.layer, request.window
     outputs, taps = layer.weights.shape
     channels = window.input[3]
     variant = fit(layer)

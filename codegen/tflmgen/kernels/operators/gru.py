@@ -62,7 +62,7 @@ class Gru(CustomOperator):
         fields = (("steps", steps), ("inputs", inputs), ("units", units))
         operands = (
             *(Input(INPUT), Input(WEIGHTS), Input(BIAS), Input(STATE_WEIGHTS), Input(STATE_BIAS), Input(STATE)),
-            *(Output(0), Scratch(8 * units)),
+            *(Output(0), Scratch(24 * units)),
         )
         cost = Cost(3 * steps * units * (inputs + units))
         return Kernel("tflmgen_gru_f32", "gru.h", operands, Params("tflmgen_gru", fields), cost=cost)

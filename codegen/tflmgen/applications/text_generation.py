@@ -191,8 +191,8 @@ class _Generator:
             logits = self._penalized(body, logits, seen[0])
         following = body.add(place, body.integers([1]), type_=INT)
         is_prompt = body.op("LESS", (following, length), BOOL)
-        given = body.op("GATHER", (tokens, following), INT, axis=0)
-        chosen = _chosen(body, is_prompt, given, self._sampled(body, logits), INT)
+        prompted = body.op("GATHER", (tokens, following), INT, axis=0)
+        chosen = _chosen(body, is_prompt, prompted, self._sampled(body, logits), INT)
         tokens = body.op("DYNAMIC_UPDATE_SLICE", (tokens, chosen, following), body.type_of(tokens))
         if self._sampling.stops:
             stops = body.integers(self._sampling.stops)

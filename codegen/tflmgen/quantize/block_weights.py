@@ -95,7 +95,7 @@ def quantize_weights(
     source: SourceOptions,
 ) -> BlockedFile:
     """The model of a file with such weights, and its errors on the input sets of another. Raises as quantize_file."""
-    token, most = choices.next_token, choices.max_loss
+    token = choices.next_token
     check_loss_options(choices)
     model = read_source(path, source)
     changed, layers = with_block_weights(model, wanted)
@@ -107,7 +107,7 @@ def quantize_weights(
         reference = run_sets(own, sets.everything)
         evaluation = compare_runs(own, sets.everything, reference, run_sets(other, sets.everything), changed)
         loss = token_loss(own, other, sets.everything, text) if text is not None else None
-    check_loss(path, loss, most)
+    check_loss(path, loss, choices.max_loss)
     return BlockedFile(data, model, layers, sets, evaluation, loss)
 
 

@@ -91,11 +91,11 @@ def check_loss_options(settings: QuantizeOptions) -> None:
         raise UsageError("--max-loss requires --next-token, which says what the loss is of")
 
 
-def check_loss(path: Path, loss: TokenLoss | None, most: float | None) -> None:
+def check_loss(path: Path, loss: TokenLoss | None, limit: float | None) -> None:
     """Raises LimitError for a loss that grew by more than the user allows."""
-    if loss is not None and most is not None and loss.growth > most:
+    if loss is not None and limit is not None and loss.growth > limit:
         raise LimitError(
-            f"{path}: quantisation adds {loss.growth:.1%} to the loss on the samples, and may add {most:.1%}"
+            f"{path}: quantisation adds {loss.growth:.1%} to the loss on the samples, and may add {limit:.1%}"
         )
 
 

@@ -90,10 +90,10 @@ def test_samples_are_as_likely_as_their_logits(top_k: int, top_p: float, tmp_pat
     runner = Interpreter(generator(tmp_path, f"temperature = {temperature}\ntop_k = {top_k}\ntop_p = {top_p}"))
     drawn = [generate(runner, [5], 1)[0][1] for _ in range(count)]
     wanted = chances(CHECKPOINT.logits([5])[0], temperature, top_k, top_p)
-    found = np.bincount(drawn, minlength=CHECKPOINT.vocabulary) / count
-    assert not found[wanted == 0].any()
+    shares = np.bincount(drawn, minlength=CHECKPOINT.vocabulary) / count
+    assert not shares[wanted == 0].any()
     # Five standard deviations of each share.
-    assert (np.abs(found - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-9).all()
+    assert (np.abs(shares - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-9).all()
     runner.reset()
     assert [generate(runner, [5], 1)[0][1] for _ in range(20)] == drawn[:20]
 
@@ -120,9 +120,9 @@ def test_the_example_tells_a_story() -> None:
     assert tokens[total[0] - 1] == 2, "a story ends"
     pieces = read_tokenizer(folder / "tokenizer.bin").texts
     text = b"".join(pieces[token] for token in tokens[1 : total[0] - 1]).decode().strip()
-    thing = re.match(r"(Tom|Lily|Ben|Mia) had a (\w+ \w+)\. One day (?:he|she) lost the (\w+ \w+) in", text)
-    assert thing, text
-    assert text.endswith(f" found it, and {thing[1]} was happy.")
+    lost = re.match(r"(Tom|Lily|Ben|Mia) had a (\w+ \w+)\. One day (?:he|she) lost the (\w+ \w+) in", text)
+    assert lost, text
+    assert text.endswith(f" found it, and {lost[1]} was happy.")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ STATUS_TEXTS = ("done", "the prompt is empty", "the prompt is longer than the co
 
 _SETTINGS = ("decoder", "context", "temperature", "top_k", "top_p", "penalty", "stop", "seed")
 _MOST_STOPS = 64
+"""Tokens that may end a text."""
 
 
 def is_generator(app: Application) -> bool:
@@ -43,7 +44,7 @@ def is_generator(app: Application) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sampling:
-    """How a token is chosen; temperature 0: the most likely one. top_k: of so many; top_p 1 and penalty 1: not used."""
+    """The choice of a token; temperature 0: the most likely one. top_k: of so many; top_p 1 and penalty 1: not used."""
 
     temperature: float
     top_k: int

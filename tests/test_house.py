@@ -11,7 +11,7 @@ import pytest
 from support.repository import ROOT, sources, syntax, tracked_files
 from tflmgen import __version__
 
-BINARY = frozenset({".tflite", ".npz", ".png"})
+BINARY = frozenset({".tflite", ".npz", ".png", ".bin"})
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/" + r"(?:work|root|tmp|home|opt/pypi)\b")
 REGISTRY_HOST = re.compile(
     r"\b(?:" + "|".join(("py" + "pi", "python" + "hosted", "regis" + r"try\.[a-z]+")) + r")\.(?:org|com|io)\b"

@@ -67,6 +67,7 @@ WITHOUT_BOARD = {
     "quantize": Screen("quantize long_names.tflite --calibration long_names.npz", tables=1, figures=True),
     "run": Screen("run gate.tflite --board host --inputs gate.npz --outputs out.npz"),
     "test": Screen("test gate.tflite --board host --vectors gate.npz", tables=1),
+    "tokenizer": Screen("tokenizer tokenizer.bin -o words", figures=True),
     "train": Screen("train motions_gru.tflite --loss sparse_categorical_crossentropy --optimizer adam", tables=1),
     "test_long_names": Screen("test long_names.tflite --board host --vectors long_names.npz", tables=1),
 }
@@ -130,6 +131,7 @@ def folder(tmp_path: Path) -> Path:
     """A folder with all that the commands name."""
     for name in ("gate.tflite", "gate.npz"):
         shutil.copy(ROOT / "examples" / name, tmp_path)
+    shutil.copy(ROOT / "examples" / "story" / "tokenizer.bin", tmp_path)
     shutil.copy(ROOT / "examples" / "quantize" / "motions_gru.tflite", tmp_path)
     np.save(tmp_path / "classes.npy", np.arange(12) % 5)
     write_long_names(tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tflmgen.errors import ModelError
 from tflmgen.frontend.tflite import Model
 from tflmgen.options import BuildOptions
 from tflmgen.reference import Interpreter
+from tflmgen.tokenizers import read_tokenizer
 
 CONTEXT = 16
 CHECKPOINT = Checkpoint(layers=1, positions=CONTEXT)
@@ -88,10 +90,10 @@ def test_samples_are_as_likely_as_their_logits(top_k: int, top_p: float, tmp_pat
     runner = Interpreter(generator(tmp_path, f"temperature = {temperature}\ntop_k = {top_k}\ntop_p = {top_p}"))
     drawn = [generate(runner, [5], 1)[0][1] for _ in range(count)]
     wanted = chances(CHECKPOINT.logits([5])[0], temperature, top_k, top_p)
-    found = np.bincount(drawn, minlength=CHECKPOINT.vocabulary) / count
-    assert not found[wanted == 0].any()
+    shares = np.bincount(drawn, minlength=CHECKPOINT.vocabulary) / count
+    assert not shares[wanted == 0].any()
     # Five standard deviations of each share.
-    assert (np.abs(found - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-9).all()
+    assert (np.abs(shares - wanted) <= 5 * np.sqrt(wanted * (1 - wanted) / count) + 1e-9).all()
     runner.reset()
     assert [generate(runner, [5], 1)[0][1] for _ in range(20)] == drawn[:20]
 
@@ -106,6 +108,21 @@ def test_a_penalty_keeps_tokens_from_being_repeated(tmp_path: Path) -> None:
         logits[text] = np.where(logits[text] > 0, logits[text] / 100, logits[text] * 100)
         text.append(int(logits.argmax()))
     assert generate(runner, [5, 7, 2], 10)[0] == text
+
+
+def test_the_example_tells_a_story() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "story"
+    prompt = np.zeros(64, np.int32)
+    prompt[0] = 1
+    runner = Interpreter(read_program(folder / "app.toml", BuildOptions()))
+    tokens, total, status = runner.invoke("generate", [prompt, np.array([1], np.int32), np.array([63], np.int32)])
+    assert status[0] == 0
+    assert tokens[total[0] - 1] == 2, "a story ends"
+    pieces = read_tokenizer(folder / "tokenizer.bin").texts
+    text = b"".join(pieces[token] for token in tokens[1 : total[0] - 1]).decode().strip()
+    lost = re.match(r"(Tom|Lily|Ben|Mia) had a (\w+ \w+)\. One day (?:he|she) lost the (\w+ \w+) in", text)
+    assert lost, text
+    assert text.endswith(f" found it, and {lost[1]} was happy.")
 
 
 @pytest.mark.parametrize(

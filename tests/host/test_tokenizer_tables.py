@@ -12,7 +12,8 @@ import pytest
 from support.native import SANITIZED, WARNINGS, compile_in
 from support.tools import requires
 from tflmgen.errors import ModelError
-from tflmgen.tokenizers import Tokenizer, read_tokenizer, table_files
+from tflmgen.tokenizers import read_tokenizer, table_files
+from tflmgen.tokenizers.tokenizer_file import Tokenizer
 
 BEGIN = 1
 MAIN = """

@@ -34,6 +34,7 @@ STATUS_TEXTS = ("done", "the prompt is empty", "the prompt is longer than the co
 
 _SETTINGS = ("decoder", "context", "temperature", "top_k", "top_p", "penalty", "stop", "seed")
 _MOST_STOPS = 64
+"""Tokens that may end a text."""
 
 
 def is_generator(app: Application) -> bool:
@@ -43,7 +44,7 @@ def is_generator(app: Application) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sampling:
-    """How a token is chosen; temperature 0: the most likely one. top_k: of so many; top_p 1 and penalty 1: not used."""
+    """The choice of a token; temperature 0: the most likely one. top_k: of so many; top_p 1 and penalty 1: not used."""
 
     temperature: float
     top_k: int
@@ -191,8 +192,8 @@ class _Generator:
             logits = self._penalized(body, logits, seen[0])
         following = body.add(place, body.integers([1]), type_=INT)
         is_prompt = body.op("LESS", (following, length), BOOL)
-        given = body.op("GATHER", (tokens, following), INT, axis=0)
-        chosen = _chosen(body, is_prompt, given, self._sampled(body, logits), INT)
+        prompted = body.op("GATHER", (tokens, following), INT, axis=0)
+        chosen = _chosen(body, is_prompt, prompted, self._sampled(body, logits), INT)
         tokens = body.op("DYNAMIC_UPDATE_SLICE", (tokens, chosen, following), body.type_of(tokens))
         if self._sampling.stops:
             stops = body.integers(self._sampling.stops)

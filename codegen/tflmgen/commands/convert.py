@@ -72,7 +72,7 @@ def _convert_lowered(
     if is_tflite(source):
         raise UsageError(
             f"{source} cannot be converted: requires .keras, .h5, a SavedModel's folder, .pb, .pbtxt, "
-            "FILE.py:FUNCTION, .circle, .bin (llama2.c), .onnx or .pt2"
+            "FILE.py:FUNCTION, .circle, .bin (llama2.c), .safetensors, .onnx or .pt2"
         )
     is_alone = has_no_framework(source)
     proved = ConvertOptions() if is_alone else ConvertOptions(None, None, None, choices.calibration, choices.tolerance)

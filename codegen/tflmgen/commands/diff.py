@@ -32,7 +32,9 @@ COLUMNS = (
     Column("allowed", numeric=True, priority=2),
     Column("result"),
 )
-MODELS = frozenset({".tflite", ".circle", ".bin", ".onnx", ".pt2", ".keras", ".h5", ".hdf5", ".pb", ".pbtxt", ".toml"})
+MODELS = frozenset(
+    {".tflite", ".circle", ".bin", ".safetensors", ".onnx", ".pt2", ".keras", ".h5", ".hdf5", ".pb", ".pbtxt", ".toml"}
+)
 """Suffixes of models and applications, which --board plans."""
 OPERATORS_SHOWN = 20
 """Operators in the tables: those that changed most. --json has all that changed."""

@@ -21,10 +21,11 @@ from tflmgen.options import QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Array, Evaluation, compare_runs, run_sets
 from tflmgen.quantize.observed_build import observed_build
-from tflmgen.quantize.token_losses import TokenLoss, check_loss, check_loss_options, next_tokens, token_loss
+from tflmgen.quantize.token_losses import TokenLoss, check_loss, token_loss, wanted_tokens
 from tflmgen.sources import read_source
 
 _SIZES = (32, 64, 128)
+"""Weights of a block."""
 _SHRUNK = np.linspace(1, 0.7, 7)
 """Ranges that are tried of a block, as parts of its largest magnitude: ends that saturate may cost less than steps."""
 
@@ -95,19 +96,17 @@ def quantize_weights(
     source: SourceOptions,
 ) -> BlockedFile:
     """The model of a file with such weights, and its errors on the input sets of another. Raises as quantize_file."""
-    token, most = choices.next_token, choices.max_loss
-    check_loss_options(choices)
     model = read_source(path, source)
     changed, layers = with_block_weights(model, wanted)
     data = write_model(changed)
     changed = parse_model(data, model.name)
     with observed_build(model) as own, observed_build(changed) as other:
         sets = read_calibration(calibration, own.signatures, signature, own.has_state)
-        text = next_tokens(own, sets.everything, token) if token is not None else None
+        text = wanted_tokens(own, sets.everything, choices)
         reference = run_sets(own, sets.everything)
         evaluation = compare_runs(own, sets.everything, reference, run_sets(other, sets.everything), changed)
         loss = token_loss(own, other, sets.everything, text) if text is not None else None
-    check_loss(path, loss, most)
+    check_loss(path, loss, choices.max_loss)
     return BlockedFile(data, model, layers, sets, evaluation, loss)
 
 

@@ -30,7 +30,14 @@ from tflmgen.quantize.range_margins import range_margins
 from tflmgen.quantize.refinement import Refinement, Trial, refined
 from tflmgen.quantize.split_outputs import with_split_outputs
 from tflmgen.quantize.statistics import Calibration
-from tflmgen.quantize.token_losses import LimitError, TokenLoss, check_loss, check_loss_options, next_tokens, token_loss
+from tflmgen.quantize.token_losses import (
+    LimitError,
+    NextTokens,
+    TokenLoss,
+    check_loss,
+    token_loss,
+    wanted_tokens,
+)
 from tflmgen.quantize.type_search import ErrorLimits, TypeChoice, Wanted, evaluate
 from tflmgen.quantize.value_sources import value_sources, with_sources
 from tflmgen.quantize.web_constraints import find_webs
@@ -133,7 +140,6 @@ def quantize_file(
     Raises ModelError for a model that cannot be compiled or has nothing to quantise; VectorsError for data that do not
     fit the model; LimitError if the limits cannot be met.
     """
-    check_loss_options(settings)
     model, proof = read_compared(path, options)
     model = with_split_outputs(model) if settings.split_outputs else model
     layers = lstm_loops_of(model, keeps_state)
@@ -142,25 +148,28 @@ def quantize_file(
     with ExitStack() as stack:
         build = stack.enter_context(observed_build(source, _shapes(path, source, calibration, signature)))
         data = read_calibration(calibration, build.signatures, signature, build.has_state)
-        text = next_tokens(build, data.everything, settings.next_token) if settings.next_token is not None else None
+        text = wanted_tokens(build, data.everything, settings)
         measured = measure(build, data.fit, _counted(progress, "Calibrating: set"))
         counted, number = _counted(progress, "Running held-out set"), len(data.held_out.sets)
         build = replace(build, is_heavy=_work_of_set(build, measured) * number > _HEAVY)
         reference = run_sets(build, data.held_out, progress=lambda done: counted(done, number))
         build, measured = _without_masks(stack, build, data, measured, reference)
-        choice = replace(_choice(settings, keeps_state), margins=range_margins(build.model, settings.margin or ()))
-        choice = _with_exact_ends(choice, build, data, measured)
+        choice = _with_exact_ends(_choice(settings, keeps_state, build.model), build, data, measured)
         best = refined(stack, build, data, measured, choice, progress, reference)
         result = _best(best, data, settings, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
-        if text is not None:
-            with observed_variant(best.build, result.quantized.model) as variant:
-                loss = token_loss(best.build, variant, data.everything, text)
-            result = replace(result, loss=loss)
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof, loss=_loss(best, result, text))
     _check_limits(path, result, settings)
     return result
+
+
+def _loss(best: Refinement, result: QuantizedFile, text: NextTokens | None) -> TokenLoss | None:
+    """The loss of the next token, of a text that has one."""
+    if text is None:
+        return None
+    with observed_variant(best.build, result.quantized.model) as variant:
+        return token_loss(best.build, variant, result.data.everything, text)
 
 
 def _shapes(path: Path, source: Model, calibration: Path, signature: str | None) -> dict[TensorKey, Shape]:
@@ -288,10 +297,11 @@ def _errors_for_limits(best: Refinement, data: CalibrationData, settings: Quanti
     return evaluate(best.build, reference, best.quantized.model, data.everything)
 
 
-def _choice(settings: QuantizeOptions, keeps_state: bool) -> QuantizationChoice:
+def _choice(settings: QuantizeOptions, keeps_state: bool, model: Model) -> QuantizationChoice:
     dtype = DType.INT16 if settings.activations is Activations.INT16 else DType.INT8
     float_io = settings.io is QuantizedIo.FLOAT
-    return QuantizationChoice(dtype, {}, float_io, fuses_lstm=settings.fuse_lstm, keeps_state=keeps_state)
+    choice = QuantizationChoice(dtype, {}, float_io, fuses_lstm=settings.fuse_lstm, keeps_state=keeps_state)
+    return replace(choice, margins=range_margins(model, settings.margin or ()))
 
 
 def _with_exact_ends(

@@ -52,7 +52,7 @@ class NextTokens:
 
 
 def next_tokens(build: ObservedBuild, text: Vectors, token: str) -> NextTokens:
-    """What is to be predicted of a text; `token` is the name of the input that has a sample's token.
+    """Tokens of a text that are to be predicted; `token` is the name of the input that has a sample's token.
 
     Raises UsageError where the model has no such input or no logits, or where samples do not follow one another.
     """
@@ -85,17 +85,20 @@ def token_loss(build: ObservedBuild, quantized: ObservedBuild, text: Vectors, wa
     return TokenLoss(before, after, len(wanted.samples))
 
 
-def check_loss_options(settings: QuantizeOptions) -> None:
-    """Raises UsageError for a limit of a loss that nothing says what it is of."""
-    if settings.max_loss is not None and settings.next_token is None:
+def wanted_tokens(build: ObservedBuild, text: Vectors, settings: QuantizeOptions) -> NextTokens | None:
+    """The tokens that the user wants the loss of. Raises UsageError as next_tokens, and for a limit of no loss."""
+    if settings.next_token is not None:
+        return next_tokens(build, text, settings.next_token)
+    if settings.max_loss is not None:
         raise UsageError("--max-loss requires --next-token, which says what the loss is of")
+    return None
 
 
-def check_loss(path: Path, loss: TokenLoss | None, most: float | None) -> None:
+def check_loss(path: Path, loss: TokenLoss | None, limit: float | None) -> None:
     """Raises LimitError for a loss that grew by more than the user allows."""
-    if loss is not None and most is not None and loss.growth > most:
+    if loss is not None and limit is not None and loss.growth > limit:
         raise LimitError(
-            f"{path}: quantisation adds {loss.growth:.1%} to the loss on the samples, and may add {most:.1%}"
+            f"{path}: quantisation adds {loss.growth:.1%} to the loss on the samples, and may add {limit:.1%}"
         )
 
 

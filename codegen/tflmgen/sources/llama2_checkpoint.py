@@ -22,8 +22,7 @@ _NAMES = ("dim", "hidden_dim", "n_layers", "n_heads", "n_kv_heads", "vocab_size"
 _VERSIONED = 0x616B3432
 """First number of files of version 1 and later."""
 
-_EPSILON = 1e-5
-_THETA = 10000.0
+_EPSILON, _THETA = 1e-5, 10000.0
 """The two numbers of run.c that a file does not have: what its norms add, and the base of its angles."""
 
 

@@ -15,6 +15,7 @@ from tflmgen.frontend.tflite import Model, read_model
 from tflmgen.options import SourceOptions
 from tflmgen.sources.decoder_graph import decoder_model
 from tflmgen.sources.llama2_checkpoint import read_llama2
+from tflmgen.sources.safetensors_checkpoint import read_safetensors
 from tflmgen.user_files import parse_json
 
 ONNX, TORCH = ".onnx", ".pt2"
@@ -25,8 +26,8 @@ returns that is given as net.py:make."""
 CIRCLE = ".circle"
 """Suffix of the files of Samsung's ONE, which the reader of .tflite files takes."""
 
-LLAMA2 = ".bin"
-"""Suffix of the checkpoints of llama2.c."""
+_DECODERS = {".bin": read_llama2, ".safetensors": read_safetensors}
+"""Readers of decoders' weights by suffix: checkpoints of llama2.c, and safetensors with their config.json."""
 
 TFLITE_ONLY = SourceOptions()
 
@@ -46,8 +47,8 @@ def is_tflite(path: Path) -> bool:
 
 
 def has_no_framework(path: Path) -> bool:
-    """Whether the file is read into a Model with nothing to compare it with: Circle's and llama2.c's."""
-    return path.suffix.lower() in (CIRCLE, LLAMA2)
+    """Whether the file is read into a Model with nothing to compare it with: Circle's, llama2.c's and safetensors."""
+    return path.suffix.lower() in (CIRCLE, *_DECODERS)
 
 
 def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: bool = False) -> Model:
@@ -60,7 +61,8 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: 
             raise UsageError(
                 "--shape, --constant and --nhwc-inputs are for ONNX and PyTorch; a .tflite file has --max-shape"
             )
-        return decoder_model(read_llama2(path), str(path)) if path.suffix.lower() == LLAMA2 else read_model(path)
+        decoder = _DECODERS.get(path.suffix.lower())
+        return read_model(path) if decoder is None else decoder_model(decoder(path), str(path))
     module = _onnx_module(path)
     shapes, constants = shape_options(options), _constants(options)
     model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs, for_training)

@@ -5,6 +5,6 @@ Decided here: which tokenizers are read, and the layout of their tables.
 """
 
 from tflmgen.tokenizers.token_tables import table_files
-from tflmgen.tokenizers.tokenizer_file import Tokenizer, read_tokenizer
+from tflmgen.tokenizers.tokenizer_file import read_tokenizer
 
-__all__ = ["Tokenizer", "read_tokenizer", "table_files"]
+__all__ = ["read_tokenizer", "table_files"]

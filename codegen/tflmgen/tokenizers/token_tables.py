@@ -10,6 +10,7 @@ from tflmgen.tokenizers.tokenizer_file import Tokenizer
 
 HEADER = "tflmgen_tokenizer.h"
 _COLUMNS = 16
+"""Numbers in a line of an array."""
 _LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */\n"
 
 

@@ -18,6 +18,7 @@ from tflmgen.user_files import MEGABYTE, read_limited
 _LIMIT = 16 * MEGABYTE
 """Largest file that is read, in bytes."""
 _MOST_TOKENS = (1 << 16) - 1
+"""Tokens at most: tables have 16 bits of each."""
 _LONGEST = 1024
 """Bytes of a token's text at most."""
 _BEGIN = 1

@@ -160,8 +160,8 @@ def convert(
         typer.Argument(
             readable=False,
             metavar="SOURCE",
-            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx, .pt2 or llama2.c .bin file, a SavedModel's folder, or "
-            "FILE.py:FUNCTION.",
+            help="A .keras, .h5, .pb, .pbtxt, .circle, .onnx, .pt2, .safetensors or llama2.c .bin file, a SavedModel's "
+            "folder, or FILE.py:FUNCTION.",
         ),
     ],
     *,

@@ -89,7 +89,7 @@ def _masks(paired: NDArray[np.int8]) -> NDArray[np.uint32]:
     """Of weights [pairs, 2, rows] a bit for each pass over four rows, 1 where the products of four of either channel
     may leave a half; then a 1: [pairs, words]."""
     pairs, _, rows = paired.shape
-    by_twos = _overflows(paired.astype(np.int64).reshape(pairs, 2, rows // PASS, PASS)).any(axis=1)
+    by_twos: NDArray[np.bool_] = _overflows(paired.astype(np.int64).reshape(pairs, 2, rows // PASS, PASS)).max(axis=1)
     masks = []
     for first in range(0, by_twos.shape[1], MASK):
         bits = np.ones((pairs, min(MASK, by_twos.shape[1] - first) + 1), dtype=np.uint64)

@@ -70,7 +70,7 @@ class Core:
 
     title: str
     board: str
-    peers: tuple[int, ...]
+    peers: tuple[int | None, ...]
     loops: tuple[Loop, ...] = ()
     cycles: tuple[tuple[str, tuple[float | None, ...]], ...] = ()
 
@@ -238,6 +238,7 @@ CORES = (
         (1_812_101, 6_558_335, 4_913_815, 149_995, 6_508_112),
         M55,
     ),
+    Core("RISC-V, RV32IMC", "qemu_rv32", (None, None, None, None, None)),
 )
 
 INTRODUCTION = """# Performance
@@ -304,16 +305,16 @@ def ranges_section() -> list[str]:
     return [*lines, ""]
 
 
-def row(model: Model, peer: int, report: Any) -> str:
-    """A model's line in the table of a core; `peer` is TFLite Micro's instructions."""
+def row(model: Model, peer: int | None, report: Any) -> str:
+    """A model's line in the table of a core; `peer` is TFLite Micro's instructions, None where it was not counted."""
     own, (low, high) = report["total"]["instructions"], report["total"]["cycles_range"]
     memory, macs = report["memory"], model.macs
     cells = [
         model.title,
-        f"{peer:,}",
+        f"{peer:,}" if peer else "",
         f"{own:,}",
-        f"{peer / own:.1f} times fewer",
-        f"{peer / macs:.2f}",
+        f"{peer / own:.1f} times fewer" if peer else "",
+        f"{peer / macs:.2f}" if peer else "",
         f"{own / macs:.2f}",
         f"{low:,}" if low == high else f"{low:,} to {high:,}",
         f"{low / macs:.2f}" if low == high else f"{low / macs:.2f} to {high / macs:.2f}",
@@ -354,6 +355,7 @@ def _cycles(core: Core, estimates: Sequence[float]) -> Iterator[str]:
 
 
 RANGES = {
+    "qemu_rv32": "Cycles: with no stalls, and with one for each load, product and jump. No other runtime was counted.",
     "mps2_an385_m0": "Cycles: with the single-cycle multiplier, and with the 32-cycle one.",
     "mps2_an500": "Cycles: with all pairs of instructions issued together that the units allow, and with none.",
     "mps3_an547": "Cycles: with all overlaps of beats, and with none.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.emulated_kernels import M0, M3, M4, M55, START, Machine, lines_of
+from support.emulated_kernels import M0, M3, M4, M55, Machine, lines_of
+from support.emulated_start import START
 from support.tools import requires_compiler, requires_qemu
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]

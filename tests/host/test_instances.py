@@ -15,7 +15,8 @@ import pytest
 from support.c_program import run_c
 from support.commands import tflmgen
 from support.dynamic_models import growing_loop
-from support.emulated_kernels import M4, START, lines_of
+from support.emulated_kernels import M4, lines_of
+from support.emulated_start import START
 from support.instances import MANY, SINGLE, STEPS, comparison
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.native import FIRMWARE, WARNINGS

@@ -47,8 +47,8 @@ def test_one_more_iteration() -> None:
 @requires_corpus
 @requires_compiler
 @pytest.mark.emulator
-def test_performance() -> None:
-    board = "mps2_an386"
+@pytest.mark.parametrize("board", ["mps2_an386", "qemu_rv32"])
+def test_performance(board: str) -> None:
     (core,) = (core for core in CORES if core.board == board)
     (at,) = (index for index, model in enumerate(MODELS) if model.title == "AD")
     row = performance_row(MODELS[at], core.peers[at], bench(MODELS[at], board))

@@ -65,14 +65,15 @@ def _pushed(operation: str, operands: str) -> int | None:
     return max(0, -int(immediate[1]))
 
 
+# t0 is the link of functions of the library that their callers call by it.
 ASSEMBLY = AssemblySyntax(
     jump=re.compile(r"j|jal|jalr|call|tail|b(eq|ne|lt|ge|gt|le)(u|z)?"),
     call=re.compile(r"jal|jalr|call"),
     loop=re.compile(r"(?!)"),
     leaves=re.compile(r"j|tail"),
-    returns=re.compile(r"ret\b|m?ret$|jr\tra$"),
-    computed=re.compile(r"jr\t(?!ra$)"),
-    tail_by_pointer=re.compile(r"jr\t(?!ra$)"),
+    returns=re.compile(r"m?ret\b|jr\t(ra|t0)\b"),
+    computed=re.compile(r"jr\t(?!(ra|t0)\b)"),
+    tail_by_pointer=re.compile(r"jr\t(?!(ra|t0)\b)"),
     table_call="",
     function_bit=0,
     constants=_constants,

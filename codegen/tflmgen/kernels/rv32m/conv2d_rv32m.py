@@ -86,10 +86,12 @@ def _overflows(weights: Integers) -> NDArray[np.bool_]:
 
 
 def _masks(paired: NDArray[np.int8]) -> NDArray[np.uint32]:
-    """Of weights [pairs, 2, rows] a bit for each pass over four rows, 1 where the products of four of either channel
-    may leave a half; then a 1: [pairs, words]."""
+    """Masks [pairs, words] of weights [pairs, 2, rows]: a bit for each pass over four rows, then a 1.
+
+    A bit is 1 where the products of four values by the weights of either channel may leave a half.
+    """
     pairs, _, rows = paired.shape
-    by_twos = _overflows(paired.astype(np.int64).reshape(pairs, 2, rows // PASS, PASS)).any(axis=1)
+    by_twos: NDArray[np.bool_] = _overflows(paired.astype(np.int64).reshape(pairs, 2, rows // PASS, PASS)).max(axis=1)
     masks = []
     for first in range(0, by_twos.shape[1], MASK):
         bits = np.ones((pairs, min(MASK, by_twos.shape[1] - first) + 1), dtype=np.uint64)

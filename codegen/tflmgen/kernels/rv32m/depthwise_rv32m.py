@@ -100,7 +100,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "rv32m",
     (Computes(DepthwiseConvolution, depthwise_rv32m),),
-    {"depthwise_rv32m": depthwise_cost("depthwise 3x3", "pixel output step signed border")},
+    {"depthwise_rv32m": depthwise_cost("depthwise 3x3", "output border")},
     (Cases("planes scaled_depthwise3x3"),),
     read=_read,
 )

@@ -86,7 +86,7 @@ KERNEL = KernelDeclaration(
     HEADER,
     "rv32m",
     (Computes(MatrixProduct, fully_connected_rv32m), Computes(Convolution, _of_convolution)),
-    {"fully_connected_rv32m": matrix_cost("fully_connected", "row block step signed clamp", 1, UNITS, 4)},
+    {"fully_connected_rv32m": matrix_cost("fully_connected", "block step signed clamp", 1, UNITS, 4)},
     (Cases("scaled_fully_connected"),),
     preference=1,
     read=_read,

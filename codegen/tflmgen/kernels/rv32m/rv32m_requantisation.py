@@ -39,16 +39,19 @@ class Rv32mRequantisations:
 def rv32m_requantisations(layer: Int8Layer) -> Rv32mRequantisations | None:
     """Constants with which the kernels are exact for every input, or None where there are none."""
     for bits in _SCALE_BITS:
-        found = requantisations(layer, bits)
-        if found is None:
+        scaled = requantisations(layer, bits)
+        if scaled is None:
             continue
         words = np.array(
-            [((r.bias << bits) + r.offset, r.multiplier, r.addend + (128 << r.shift), r.shift) for r in found.channels],
+            [
+                ((r.bias << bits) + r.offset, r.multiplier, r.addend + (128 << r.shift), r.shift)
+                for r in scaled.channels
+            ],
             dtype=np.int64,
         )
         if np.abs(words[:, 2]).max() >= _ADDEND_LIMIT:
             continue
-        return Rv32mRequantisations((words % 2**32).astype(np.uint32), bits, found.signed, found.clamped)
+        return Rv32mRequantisations((words % 2**32).astype(np.uint32), bits, scaled.signed, scaled.clamped)
     return None
 
 

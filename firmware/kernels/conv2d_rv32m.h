@@ -16,8 +16,8 @@
  * beside zeros. A mask has a bit for each pass over four values, the topmost one first, and a 1 behind the last of at
  * most 31: 0 where the products of four values are summed before they are taken apart, 1 where only those of two fit.
  *
- * Registers: 12 sums, 6 sums of products, 2 weights, a word, a product, three pointers, the mask and 0x8000. A pass of 48
- * MACs by fours takes 20 loads, 24 MUL, 18 ADD, 24 to take halves apart, and 6 to go on.
+ * Registers: 12 sums, 6 sums of products, 2 weights, a word, a product, three pointers, the mask and 0x8000. A pass of
+ * 48 MACs by fours takes 20 loads, 24 MUL, 18 ADD, 24 to take halves apart, and 6 to go on.
  */
 #ifndef TFLMGEN_KERNELS_CONV2D_RV32M_H
 #define TFLMGEN_KERNELS_CONV2D_RV32M_H
@@ -62,7 +62,7 @@ struct tflmgen_conv2d_rv32m_reader {
 
 #if defined(__riscv) && !defined(__riscv_e)
 
-/* Value `i` by both channels: a0 the sums, a1 im2col, a2 the weights; SET or ADD each product to its sum of products. */
+/* A value by both channels, from im2col in a1 and weights in a2: each product is SET as a sum of products, or added. */
 #define TFLMGEN_CONV2D_RV32M_WEIGHTS(w0, w1) \
     "lb t3, " w0 "(a2)\n\t"                  \
     "lb t4, " w1 "(a2)\n\t"

@@ -58,8 +58,8 @@ struct tflmgen_depthwise_rv32m_line {
         output += step;                                                              \
     }
 
-/* One line of outputs. `inside`: windows that end inside of the input; `outside`: further ones, 0 or 1, whose last column
- * is outside. */
+/* One line of outputs. `inside`: windows that end inside of the input; `outside`: further ones, 0 or 1, whose last
+ * column is outside. */
 TFLMGEN_HELPER void tflmgen_depthwise_rv32m_slide(int8_t *output, const struct tflmgen_depthwise_rv32m_line *line,
                                                   const struct tflmgen_rv32m_channel *channel, int32_t inside,
                                                   int32_t outside, const struct tflmgen_depthwise_rv32m_s8 *p,

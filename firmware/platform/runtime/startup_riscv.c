@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */
-/* Reset and trap handlers for any RISC-V core of 32 bits in machine mode (The RISC-V Instruction Set Manual, volume II).
+/* Reset and trap handlers for any RISC-V core of 32 bits in machine mode (The RISC-V Instruction Set Manual, volume
+ * II).
  *
  * GCC 12 links another library where -march names Zicsr; of the assembly here it is enabled by .option. */
 #include <stdint.h>

@@ -18,7 +18,8 @@ from unittest import mock
 import numpy as np
 from support.corpus import CORPUS, corpus_manifest
 from tflmgen.compiler import compile_model
-from tflmgen.ir import DType, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.reference import Array, Operation
 from tflmgen.reference.definitions.evaluations import EVALUATIONS

@@ -19,7 +19,7 @@ from tflmgen.errors import InternalError, ModelError
 from tflmgen.explore.optimised_graphs import optimise
 from tflmgen.frontend import find_bounds, import_model
 from tflmgen.frontend.tflite import read_model
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.kernels import Selector
 from tflmgen.options import BuildOptions
 from tflmgen.passes import claims_of_ranges

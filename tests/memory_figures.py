@@ -20,7 +20,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend.tflite.model import FileTensor, Model
 from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Optimize
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))

@@ -22,7 +22,7 @@ from tflmgen.conversion import ConversionSettings, TensorFlowSource
 from tflmgen.conversion.source_conversion import convert_in
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import TflmgenError
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Validate
 
 PAGE = Path(__file__).parents[1] / "docs" / "use" / "tensorflow-operations.md"

@@ -11,7 +11,7 @@ import pytest
 from support.listings import main_function
 from support.repository import ROOT, page_named
 from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 PAGE = page_named("control-flow")

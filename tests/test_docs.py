@@ -16,9 +16,11 @@ from support.repository import ROOT, page_named
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.commands import app
 from tflmgen.compiler import compile_model
-from tflmgen.ir import kernel, types
-from tflmgen.ir.kernel import Target
-from tflmgen.kernels import operator, rules, traits
+from tflmgen.ir import types
+from tflmgen.ir.kernel import call as kernel
+from tflmgen.ir.kernel.call import Target
+from tflmgen.kernels import traits
+from tflmgen.kernels.specification import operator, rules
 from tflmgen.kernels.table import OPERATORS
 from tflmgen.options import BuildOptions
 

@@ -24,7 +24,8 @@ from tflmgen.graph_compiler import (
     unchecked,
     unreported,
 )
-from tflmgen.ir import DType, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Target
 from tflmgen.kernels import Selector, with_custom
 from tflmgen.options import BuildOptions
 from tflmgen.passes import folding_compactly

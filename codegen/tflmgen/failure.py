@@ -204,7 +204,7 @@ def _module(frame: FrameType) -> str:
 def _operator(frame: FrameType) -> str:
     """Model operator held by an argument or local variable of the frame; empty if there is none."""
     from tflmgen.frontend.tflite import FileOperator
-    from tflmgen.ir import Origin
+    from tflmgen.ir.graph import Origin
 
     for variable in frame.f_locals.values():
         for candidate in (variable, getattr(variable, "op", None), getattr(variable, "node", None)):

@@ -23,8 +23,12 @@ from tflmgen.backend import (
 )
 from tflmgen.explore import TradeOff, best_plan, optimise, plan_prefetches, row_streams
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import NO_CHECKS, DeviceChecks, Module, Op, Program, Target, walk
-from tflmgen.kernels import Operators, Selector, reader_of
+from tflmgen.ir import NO_CHECKS, DeviceChecks
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Target
+from tflmgen.ir.program import Program
+from tflmgen.kernels import Selector, reader_of
+from tflmgen.kernels.specification import Operators
 from tflmgen.memory import packing_bound
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.passes import check_names, claims_of_ranges, least_weights, limits_by_loop

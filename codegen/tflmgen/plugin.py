@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import (
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -13,27 +13,23 @@ from tflmgen.ir import (
     Output,
     Overlap,
     Params,
-    Quantization,
     Scratch,
     Target,
-    TensorType,
     View,
 )
-from tflmgen.kernels import (
+from tflmgen.kernels import ELEMENTWISE, Roles, Traits
+from tflmgen.kernels.operators import CustomOperator
+from tflmgen.kernels.specification import (
     COMMON,
     CUSTOM_OPTIONS,
-    ELEMENTWISE,
     PRESENT,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,
     STATIC,
-    CustomOperator,
     Options,
-    Roles,
     Rule,
     Shape,
     State,
-    Traits,
     constant,
     input_is,
     input_type,

@@ -12,7 +12,7 @@ from support.conv_cases import at_run_time, int8_tensor, int16_tensor, pick, wit
 from support.differential import Family, Rng, Run, shape_of
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, random_values, run_tflm, tensor
 from support.litert import run_litert
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.ir.types import BlockQuantization, DType, Quantization, TensorType
 
 Make = Callable[[Rng, str], Run]

@@ -14,7 +14,7 @@ from support.kernel_harness import Array, Case, broken_rules, make_case, run_ker
 from tflmgen.compiler import compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import Kernel, Target
+from tflmgen.ir.kernel import Kernel, Target
 from tflmgen.options import BuildOptions
 from tflmgen.reference import Interpreter
 

@@ -15,7 +15,8 @@ from support.counted_calls import CountedCall, DoesNotFitError, counted_calls
 from support.sampling import sampled
 from support.tools import requires_compiler, requires_qemu
 from support.well_known import well_known
-from tflmgen.ir import CostedKernel, Kernel, KernelCall, KernelChoice, Params, Target
+from tflmgen.ir.kernel import CostedKernel, Kernel, KernelChoice, Params, Target
+from tflmgen.ir.program import KernelCall
 from tflmgen.kernels.choice import choose_fastest
 
 pytestmark = [pytest.mark.emulator, requires_compiler, requires_qemu]

@@ -16,7 +16,8 @@ from support.kernel_program import KERNELS
 from support.moved_elements import selected
 from support.portable_fuzz import FAMILIES
 from support.tools import requires_compiler
-from tflmgen.ir import DType, Kernel
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel
 
 pytestmark = [pytest.mark.emulator, requires_compiler]
 

@@ -12,7 +12,7 @@ from support.well_known import well_known
 from tflmgen.compiler import compile_model
 from tflmgen.emulators.firmware_session import running
 from tflmgen.hardware.board import load_board
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions, Validate
 from tflmgen.terminal.console import Console
 

@@ -14,7 +14,7 @@ from tflmgen.emulators.firmware_session import running
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.graph import Module, Op
+from tflmgen.ir.graph.module import Module, Op
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.terminal.console import Console
 

@@ -8,7 +8,7 @@ from support.window_cases import Arrays, WindowCase, built_cases, corpus_cases, 
 from tflmgen.compiler import compile_module
 from tflmgen.emulators.firmware_session import running
 from tflmgen.hardware.board import Board, load_board
-from tflmgen.ir.graph import Module
+from tflmgen.ir.graph.module import Module
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.terminal.console import Console
 

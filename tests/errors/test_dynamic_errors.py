@@ -15,7 +15,7 @@ from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.shape_bounds import find_bounds, parse_shape_limit
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module
+from tflmgen.ir.graph.module import Module
 
 
 def imported(data: bytes, max_shape: Sequence[str] = (), max_dim: int | None = None) -> Module:

@@ -13,7 +13,7 @@ from tflmgen.errors import ModelError
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.kernels.specification.operator import INTERMEDIATES
 from tflmgen.kernels.table import OPERATORS
 
 LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"

@@ -17,7 +17,7 @@ from tflmgen.applications.link_models import link
 from tflmgen.errors import ModelError
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import Model, write_model
-from tflmgen.ir import If, Module, Op, walk
+from tflmgen.ir.graph import If, Module, Op, walk
 from tflmgen.options import BuildOptions
 from tflmgen.passes.macs import macs_of
 from tflmgen.reference import Interpreter

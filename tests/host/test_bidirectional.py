@@ -10,7 +10,7 @@ from support.bidirectional import Layer, Writer, layer
 from support.native import Array, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 
 
 def by_litert(model: Layer) -> list[list[Array]]:

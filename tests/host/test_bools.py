@@ -11,7 +11,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.emulators.open_session import open_session
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import write
 from tflmgen.project.firmware_build import compile_for, project_of

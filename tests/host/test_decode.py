@@ -11,7 +11,7 @@ from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 
 Array = NDArray[Any]
 LOOKUP, PRUNING = 0, 2

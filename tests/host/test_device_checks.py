@@ -14,7 +14,8 @@ from support.tiny_graphs import sum_model
 from tflmgen.backend import Sources
 from tflmgen.compiler import Compilation, check_sources, compile_model
 from tflmgen.errors import InternalError
-from tflmgen.ir import DeviceChecks, Target
+from tflmgen.ir import DeviceChecks
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, CheckWeights
 
 INCLUDES = "#include <stdio.h>\n#include <string.h>\n"

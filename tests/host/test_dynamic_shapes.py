@@ -16,7 +16,7 @@ from support.dynamic_models import finish, growing_loop, one_graph, open_tensor
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.native import Invocation, build_native, run_native
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 Array = NDArray[Any]

@@ -18,7 +18,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.emulators.open_session import open_session
 from tflmgen.errors import ModelError
 from tflmgen.hardware.board import load_board
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import write
 from tflmgen.project.firmware_build import compile_for, project_of

@@ -16,7 +16,7 @@ from test_docs import examples
 from tflmgen.compiler import compile_model
 from tflmgen.frontend.tflite import write_model
 from tflmgen.gradients import derive_training_model, parse_training_options
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Loss, TrainOptions
 from tflmgen.proof.signature_functions import BLOB_HEADER_BYTES
 

@@ -9,7 +9,7 @@ from support.kernel_harness import Case, constant, make_case, tensor
 from support.model_writer import ModelWriter
 from support.pipeline import compile_bytes
 from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Op
+from tflmgen.ir.graph.module import Op
 from tflmgen.kernels.table import OPERATORS
 
 RNG = np.random.default_rng(5)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from support.kernel_harness import HOST, Case, Tensor, broken_rules, constant, make_case, run_kernels, tensor
 from support.litert import run_litert
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
-from tflmgen.ir.kernel import Kernel
-from tflmgen.ir.kernel_choice import KernelChoice
+from tflmgen.ir.kernel.call import Kernel
+from tflmgen.ir.kernel.kernel_choice import KernelChoice
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.table import OPERATORS
 

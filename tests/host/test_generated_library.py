@@ -14,7 +14,7 @@ from support.tiny_graphs import branch_model, straight_model
 from tflmgen.compiler import Compilation, compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model, read_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 M4 = Target("cortex-m4", frozenset({"dsp", "fpu"}))

@@ -14,7 +14,7 @@ from differential.test_differential import FAMILIES
 from support.differential import ODD, Family, Rng, Run, draw
 from support.kernel_fuzz import evaluated
 from support.kernel_harness import Array, Case, run_kernels
-from tflmgen.ir import Kernel, KernelChoice
+from tflmgen.ir.kernel import Kernel, KernelChoice
 from tflmgen.kernels.table import OPERATORS as TABLE
 from tflmgen.reference.operation import RunTimeError, UnsupportedError
 

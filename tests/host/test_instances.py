@@ -26,7 +26,7 @@ from support.window_models import branching, ds_cnn, looping, two_windows
 from tflmgen.backend.c_library import Sources, emit
 from tflmgen.compiler import Compilation, check_sources, compile_model
 from tflmgen.errors import InternalError, UsageError
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, CheckWeights, Optimize
 
 HOST = Target("host")

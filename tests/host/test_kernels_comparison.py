@@ -15,7 +15,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from tflmgen.ir.kernel import View
+from tflmgen.ir.kernel.call import View
 from tflmgen.kernels.table import OPERATORS
 
 NUMPY = {

@@ -17,7 +17,7 @@ from support.kernel_harness import (
     tensor,
     typed,
 )
-from tflmgen.ir.kernel import View
+from tflmgen.ir.kernel.call import View
 from tflmgen.kernels.table import OPERATORS
 
 SIZES = [

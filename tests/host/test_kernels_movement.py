@@ -21,7 +21,7 @@ from support.kernel_harness import (
 )
 from support.moved_elements import check_movement, is_view
 from support.present import present
-from tflmgen.ir import ConstantArray, Kernel
+from tflmgen.ir.kernel import ConstantArray, Kernel
 
 TYPES = ["int8", "int16", "float32", "int64", "bool"]
 

@@ -16,7 +16,7 @@ from support.kernel_harness import (
     random_values,
     tensor,
 )
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 
 INTEGERS = [
     ("int8", "int8"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernel_harness import Case, broken_rules, make_case, run_kernels, tensor
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 
 ALL = np.arange(-128, 128, dtype=np.int8)
 SCALES = [(0.0292, -2, 0.01288, -10), (0.5, 3, 0.5, 4), (0.1, 0, 0.003, 127), (1e-3, -128, 2.0, 0), (0.3, 5, 0.2, 5)]

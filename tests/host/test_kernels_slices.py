@@ -22,7 +22,7 @@ from support.kernel_harness import (
 )
 from support.litert import run_litert
 from support.moved_elements import check_movement, is_view, selected
-from tflmgen.ir.kernel import Kernel, Pieces
+from tflmgen.ir.kernel.call import Kernel, Pieces
 
 TYPES = ["int8", "int16", "float32", "int64"]
 BEGIN, END, ELLIPSIS, NEW, SHRINK = "begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from support.mixed_depthwise import mixed
 from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 
 Array = NDArray[Any]
 

@@ -9,7 +9,7 @@ from support.c_program import run_c
 from support.tiny_graphs import calling_model, sum_model, swap_model
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.errors import ModelError, UsageError
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 INCLUDES = "#include <stdio.h>\n#include <string.h>\n"

@@ -17,7 +17,7 @@ from support.model_writer import ModelWriter
 from support.native import RESET, Invocation, build_native, run_native
 from support.pipeline import compile_bytes
 from tflmgen.errors import ModelError
-from tflmgen.ir.graph import EntryPoint
+from tflmgen.ir.graph.module import EntryPoint
 from tflmgen.kernels.table import OPERATORS
 
 Array = NDArray[Any]

@@ -14,7 +14,7 @@ from support.well_known import NETWORKS, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Validate
 
 LARGEST_QUOTIENT = 0.80

@@ -12,7 +12,7 @@ from support.tools import requires_compiler
 from support.well_known import BENCHMARKS, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 pytestmark = [pytest.mark.emulator, requires_compiler]

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from support.model_writer import ModelWriter, SubgraphWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 
 Array = NDArray[Any]
 

@@ -17,8 +17,8 @@ from support.repository import ROOT
 from tflmgen.compiler import Compilation, compile_module
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import read_model
-from tflmgen.ir.kernel import Target
-from tflmgen.ir.program import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
+from tflmgen.ir.kernel.call import Target
+from tflmgen.ir.program.instructions import Assembly, Flash, Instruction, KernelCall, Loop, Transfer
 from tflmgen.options import BuildOptions
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ import pytest
 from support.native import Invocation, build_native, run_native
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 EXAMPLES = ROOT / "examples"

@@ -26,7 +26,7 @@ from tflmgen.compare.intermediate_values import (
 )
 from tflmgen.compare.verdict import Tolerance
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.graph import Narrowed, Origin
+from tflmgen.ir.graph.module import Narrowed, Origin
 from tflmgen.options import BuildOptions, OutputOptions, SessionOptions
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.terminal.console import Console

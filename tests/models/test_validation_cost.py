@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.corpus import corpus_models, requires_corpus
 from tflmgen import compiler, graph_compiler
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.reference import validated
 

@@ -29,7 +29,7 @@ from tflmgen.frontend.onnx.class_names import with_class_numbers
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.layout_graph import LARGEST_CONSTANT
 from tflmgen.frontend.onnx.tree_tables import ordered
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.reference import Interpreter
 

@@ -11,7 +11,8 @@ import pytest
 from support.native import Invocation, build_native, run_native
 from support.onnx_models import flattening_net, image_loop, separable_net
 from tflmgen.compiler import compile_model
-from tflmgen.ir import Op, Target, walk
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 RNG = np.random.default_rng(3)

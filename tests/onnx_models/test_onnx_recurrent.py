@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from support.onnx_quantized import exact_session
 from tflmgen.frontend import import_variants
 from tflmgen.frontend.onnx.onnx_file import read_onnx
-from tflmgen.ir import Op, walk
+from tflmgen.ir.graph import Op, walk
 from tflmgen.reference import Interpreter
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 

@@ -10,7 +10,8 @@ import pytest
 from support.commands import tflmgen
 from support.tools import requires_compiler, requires_qemu
 from tflmgen.compiler import compile_model
-from tflmgen.ir import Op, Target, walk
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.terminal import count
 

@@ -9,7 +9,7 @@ import pytest
 from support.mutate import MUTATIONS
 from support.random_program import Seeded
 from support.trial import Trial, failures_in_c, is_memory_proved, seeded_trials
-from tflmgen.ir.program import Program
+from tflmgen.ir.program.instructions import Program
 
 ROUNDS = 4
 

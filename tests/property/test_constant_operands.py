@@ -19,7 +19,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.graph import EntryPoint
+from tflmgen.ir.graph.module import EntryPoint
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.reference import Interpreter
 

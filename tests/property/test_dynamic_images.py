@@ -11,7 +11,7 @@ from support.litert_shapes import litert_outputs
 from support.native import Invocation, build_native, run_native
 from support.random_images import CHANNELS, LEAST, random_image_model
 from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 MODELS = 6

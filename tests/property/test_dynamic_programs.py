@@ -15,7 +15,7 @@ from support.native import Invocation, build_native, run_native
 from support.random_rows import MAX_ROWS, TooManyRowsError, random_model, run_rows
 from tflmgen.compiler import Compilation, compile_model
 from tflmgen.frontend.tflite.reader import read_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 MODELS = 8

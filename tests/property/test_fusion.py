@@ -10,7 +10,7 @@ from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
 from support.random_layers import random_layers
 from support.trial import LEAST
-from tflmgen.ir.graph import walk
+from tflmgen.ir.graph.module import walk
 from tflmgen.ir.types import TensorType
 
 COUNT = 10

@@ -11,7 +11,8 @@ import pytest
 from support.model_writer import ModelWriter
 from support.pipeline import SELECTOR, Stages, compile_bytes
 from tflmgen.errors import InternalError
-from tflmgen.ir import ConstantArray, Program
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.program import Program
 from tflmgen.kernels import reader_of
 from tflmgen.proof import check_constants
 

@@ -14,7 +14,7 @@ from support.model_writer import ModelWriter
 from tflmgen.compiler import compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 TARGET = Target("cortex-m4", frozenset({"dsp", "fpu"}))

@@ -10,7 +10,7 @@ from support.pipeline import compile_bytes
 from support.random_program import Seeded
 from support.repository import ROOT
 from support.trial import Trial, is_proved, seeded_trials
-from tflmgen.ir import Program
+from tflmgen.ir.program import Program
 
 ROUNDS = 3
 SEEDS = [range(40), pytest.param(range(40, 1200), marks=pytest.mark.sweep)]

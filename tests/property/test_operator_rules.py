@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS
-from tflmgen.ir.kernel import OperatorInstance, Target
+from tflmgen.ir.kernel.call import OperatorInstance, Target
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.kernels.table import OPERATORS
 

@@ -9,7 +9,7 @@ import pytest
 from support.pipeline import compile_bytes
 from support.random_chain import random_chain
 from support.trial import is_memory_proved
-from tflmgen.ir.program import Fixed, InputArgument, KernelCall, OutputArgument, Program
+from tflmgen.ir.program.instructions import Fixed, InputArgument, KernelCall, OutputArgument, Program
 
 SEEDS = range(60)
 

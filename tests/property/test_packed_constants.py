@@ -10,7 +10,8 @@ from support.kernel_harness import broken_rules
 from support.mutate_packing import MUTATORS, change_byte, differs, mutants, packing_of
 from support.packed_layers import PACKED, UNPACKED, packings
 from support.variant_cases import DECLARATIONS, generator
-from tflmgen.ir import ConstantArray, DType, Kernel
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Kernel
 from tflmgen.kernels.declaration import KernelDeclaration
 
 DRAWS, MUTANTS = 12, 4

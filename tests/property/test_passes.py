@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from support.random_program import Seeded, random_inputs, random_program
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module
+from tflmgen.ir.graph.module import Module
 from tflmgen.ir.well_formed import verify
 from tflmgen.passes.pipeline import MAX_ROUNDS, PIPELINE, run_passes
 from tflmgen.reference import Budget, WorkError

@@ -15,7 +15,8 @@ from tflmgen.compare.oracle import OracleError, tflm_outputs
 from tflmgen.errors import TflmgenError
 from tflmgen.frontend.tflite import Model, parse_model, write_model
 from tflmgen.input_sets import Vectors, VectorSet
-from tflmgen.ir import DType, Port
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Port
 from tflmgen.quantize import observed_build
 from tflmgen.quantize.calibration import calibrate
 from tflmgen.quantize.model_quantization import QuantizationChoice, prepare_float, quantize_model

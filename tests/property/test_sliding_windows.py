@@ -18,8 +18,8 @@ from tflmgen.explore.search import best_candidate
 from tflmgen.explore.streams.chain import row_streams
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module
-from tflmgen.ir.program import Program
+from tflmgen.ir.graph.module import Module
+from tflmgen.ir.program.instructions import Program
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.sliding import rings

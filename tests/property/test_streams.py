@@ -24,10 +24,10 @@ from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.explore.streams.stream_memory import BlockLiveness, streams
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Block, Module, Op
-from tflmgen.ir.kernel import Target
-from tflmgen.ir.program import KernelCall, Program, RowCallAt, RowProgram
-from tflmgen.ir.row_stream import LineBuffer
+from tflmgen.ir.graph.module import Block, Module, Op
+from tflmgen.ir.kernel.call import Target
+from tflmgen.ir.program.instructions import KernelCall, Program, RowCallAt, RowProgram
+from tflmgen.ir.streams.row_stream import LineBuffer
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes

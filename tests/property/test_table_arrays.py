@@ -12,8 +12,9 @@ from support.conv_cases import conv2d, conv3d, depthwise_conv2d, fully_connected
 from support.kernel_harness import Case, Tensor, constant, make_case, tensor
 from support.mutate_packing import packing_of
 from support.recurrent_cases import fixed_lstm, float_lstm, quantized_lstm, svdf
-from tflmgen.ir import ConstantArray, DType, Kernel, OperatorInstance, Quantization, TensorType
-from tflmgen.ir.kernel import Target
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.kernel import ConstantArray, Kernel, OperatorInstance
+from tflmgen.ir.kernel.call import Target
 from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.operators.dynamic_rows import Filler
 from tflmgen.proof.array_calls import ArrayCall

@@ -18,7 +18,7 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 from tflmgen.passes import claims_of_ranges
 from tflmgen.passes.pipeline import PIPELINE, run_passes
 from tflmgen.reference.validation import validate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tflmgen.ir.types import TensorType
-from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.kernels.specification.operator import INTERMEDIATES
 from tflmgen.kernels.table import OPERATORS
 
 from support.model_writer import ModelWriter

@@ -15,8 +15,8 @@ from unittest import mock
 import numpy as np
 from tflmgen.explore import search
 from tflmgen.explore.peak_order import Ordered
-from tflmgen.ir.kernel import Kernel, Params, Target
-from tflmgen.ir.kernel_choice import KernelChoice
+from tflmgen.ir.kernel.call import Kernel, Params, Target
+from tflmgen.ir.kernel.kernel_choice import KernelChoice
 from tflmgen.kernels.choice import choose_fastest
 from tflmgen.kernels.costs.estimate import numbers_of
 from tflmgen.kernels.costs.term import Numbers

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 from tflmgen.compiler import Compilation
-from tflmgen.ir.program import KernelCall, walk_instructions
+from tflmgen.ir.program.instructions import KernelCall, walk_instructions
 from tflmgen.project import plan_for
 
 from support.commands import tflmgen

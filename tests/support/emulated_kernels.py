@@ -20,7 +20,7 @@ from tflmgen.architectures.architecture import Architecture, Toolchain
 from tflmgen.architectures.arm import ARM
 from tflmgen.architectures.riscv import RISCV
 from tflmgen.ir import contents as packed_contents
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
+from tflmgen.ir.kernel.call import ConstantArray, Input, Kernel, Output, Overlap, Scratch, Target
 
 from support.build_cache import cached, digest, version
 from support.emulated_start import SCRIPT, START

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tflmgen.ir.graph import Block, If, While, blocks_of, uses_in, walk
-from tflmgen.ir.program import Branch, Fixed, Flash, Instruction, Invoke, Loop, ProgramFunction
+from tflmgen.ir.graph.module import Block, If, While, blocks_of, uses_in, walk
+from tflmgen.ir.program.instructions import Branch, Fixed, Flash, Instruction, Invoke, Loop, ProgramFunction
 
 from support.native import RESET
 from support.simulate import Machine

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from tflmgen.ir import contents
-from tflmgen.ir.graph import Block, Call, EntryPoint, Function, If, Module, Node, Op, Origin, Port, Value, While
+from tflmgen.ir.graph.module import Block, Call, EntryPoint, Function, If, Module, Node, Op, Origin, Port, Value, While
 from tflmgen.ir.text import module_text
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.ir.well_formed import verify

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import ConstantArray, Kernel, Overlap, contents, elements_of
+from tflmgen.ir import contents, elements_of
+from tflmgen.ir.kernel import ConstantArray, Kernel, Overlap
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
+from tflmgen.kernels.specification.window import EXPLICIT_PADDING
 from tflmgen.reference import Operation, UnsupportedError
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.definitions.evaluations import EVALUATIONS

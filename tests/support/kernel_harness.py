@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tflmgen.ir import DType, KernelChoice, Quantization, TensorType, contents
-from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir import DType, Quantization, TensorType, contents
+from tflmgen.ir.kernel import KernelChoice
+from tflmgen.ir.kernel.call import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.table import OPERATORS
 
 from support.case_models import model_bytes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tflmgen.ir import DType
-from tflmgen.ir.kernel import Input, Kernel, Null, Output, Scratch
+from tflmgen.ir.kernel.call import Input, Kernel, Null, Output, Scratch
 
 from support.build_cache import cached, digest, version
 from support.kernel_main import MAIN

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from tflmgen.ir.kernel import Kernel, Pieces, View
-from tflmgen.ir.kernel_choice import KernelChoice
+from tflmgen.ir.kernel.call import Kernel, Pieces, View
+from tflmgen.ir.kernel.kernel_choice import KernelChoice
 from tflmgen.kernels.table import OPERATORS
 
 from support.kernel_harness import HOST, Array, Case, broken_rules, check_against

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tflmgen.ir.program import (
+from tflmgen.ir.program.instructions import (
     Access,
     Assembly,
     Branch,

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tflmgen.ir import Module, Op, Value, elements_of
+from tflmgen.ir import elements_of
+from tflmgen.ir.graph import Module, Op, Value
 from tflmgen.ir.rewrite import Ids
 from tflmgen.reference.module_interpreter import ModuleInterpreter
 

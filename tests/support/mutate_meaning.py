@@ -7,17 +7,16 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Params
+from tflmgen.ir.program import (
     Assembly,
     Branch,
-    ConstantArray,
-    DType,
     InputArgument,
     Instruction,
     Invoke,
     KernelCall,
     Loop,
-    Params,
     Program,
     Transfer,
     Work,

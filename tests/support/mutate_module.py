@@ -7,7 +7,8 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tflmgen.ir import Block, DType, If, Module, Node, Op, Quantization, Value, While, walk
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, While, walk
 from tflmgen.ir.rewrite import Ids, Rewriter, clone
 
 from support.random_program import Chooser, pick

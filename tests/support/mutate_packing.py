@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, PackedCall, UnpackedPart
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, PackedCall, UnpackedPart
 from tflmgen.kernels.declaration import reader_of
 from tflmgen.proof.array_calls import ArrayCall
 from tflmgen.proof.layer_arrays import arrays_problem

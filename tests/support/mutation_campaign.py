@@ -17,7 +17,9 @@ from tflmgen.backend import Sources
 from tflmgen.compiler import check_sources
 from tflmgen.errors import InternalError
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import Module, Program, verify
+from tflmgen.ir import verify
+from tflmgen.ir.graph import Module
+from tflmgen.ir.program import Program
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.reference import Claims, ValidationContext
 from tflmgen.reference.validation import validate

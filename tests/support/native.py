@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tflmgen.backend.c_library import Sources
-from tflmgen.ir.graph import EntryPoint, Port
+from tflmgen.ir.graph.module import EntryPoint, Port
 
 from support.build_cache import cached, digest, version
 

@@ -24,7 +24,7 @@ from tflmgen.frontend import import_model
 from tflmgen.frontend.onnx.convert_graph import OnnxOptions, to_tflite
 from tflmgen.frontend.onnx.node_error import ShapeInputError
 from tflmgen.frontend.tflite.model import Model
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 from support.native import Invocation, NativeError, build_native, run_native

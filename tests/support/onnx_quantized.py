@@ -13,7 +13,8 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tflmgen.compiler import Compilation, compile_model
-from tflmgen.ir import Op, Target, walk
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 
 from support.native import Invocation, build_native, run_native

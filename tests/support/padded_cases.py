@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from tflmgen.kernels.numeric.window import EXPLICIT_PADDING
 from tflmgen.kernels.operators.pool import ZEROS
+from tflmgen.kernels.specification.window import EXPLICIT_PADDING
 from tflmgen.kernels.table import OPERATORS
 
 from support.conv_cases import Run

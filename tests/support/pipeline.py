@@ -11,9 +11,9 @@ from tflmgen.explore.search import PlanCandidate
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module
-from tflmgen.ir.kernel import Target
-from tflmgen.ir.program import Program
+from tflmgen.ir.graph.module import Module
+from tflmgen.ir.kernel.call import Target
+from tflmgen.ir.program.instructions import Program
 from tflmgen.kernels.selection import Selection, Selector
 from tflmgen.memory.liveness import analyze
 from tflmgen.memory.placement import lay_out

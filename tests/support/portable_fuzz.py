@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from differential import elementwise, mixed, movement, picking, recurrent, reduction, weighted
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels.declaration import declarations
 from tflmgen.reference import RunTimeError, UnsupportedError
 

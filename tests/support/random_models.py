@@ -12,7 +12,7 @@ from tflmgen.frontend import import_model
 from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds
 from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 
 from support.random_chain import random_chain
 from support.random_constants import constant_program

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from tflmgen.kernels.operator import INTERMEDIATES
+from tflmgen.kernels.specification.operator import INTERMEDIATES
 
 from support.conv_cases import pick
 from support.kernel_harness import Array, Case, Tensor, constant, make_case, quantization, tensor

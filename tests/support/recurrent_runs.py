@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tflmgen.ir.kernel import Overlap
+from tflmgen.ir.kernel.call import Overlap
 from tflmgen.kernels.table import OPERATORS
 
 from support.case_models import model_bytes

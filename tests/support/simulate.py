@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tflmgen.ir.program import (
+from tflmgen.ir.program.instructions import (
     Access,
     Assembly,
     Branch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.graph import Value
+from tflmgen.ir.graph.module import Value
 from tflmgen.memory.liveness import Liveness, runs
 from tflmgen.memory.placement import ArenaPlan
 from tflmgen.memory.schedule_tree import Schedule

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.errors import InternalError
 from tflmgen.frontend.tflite import FileSignature
-from tflmgen.ir.program import Program
+from tflmgen.ir.program.instructions import Program
 from tflmgen.passes.pipeline import PIPELINE, Pass
 from tflmgen.proof import check_meaning, check_memory
 from tflmgen.reference import Interpreter

@@ -13,7 +13,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from tflmgen.ir.kernel import Kernel, Overlap
+from tflmgen.ir.kernel.call import Kernel, Overlap
 from tflmgen.ir.types import TensorType
 from tflmgen.kernels.declaration import Cases, KernelDeclaration, declarations
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module, Port
+from tflmgen.ir.graph.module import Module, Port
 
 from support import window_models as models
 from support.corpus import CORPUS

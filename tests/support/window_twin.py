@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from tflmgen.ir.graph import Block, Function, Module, Op, Value
+from tflmgen.ir.graph.module import Block, Function, Module, Op, Value
 from tflmgen.ir.rewrite import Ids
 from tflmgen.ir.types import DType, TensorType
-from tflmgen.kernels import Dimensions
+from tflmgen.kernels.operators import Dimensions
 
 TIME = 1
 """The axis of time of every tensor with rows."""

@@ -22,7 +22,7 @@ from tflmgen.conversion.tensorflow_process import TensorFlowProcess
 from tflmgen.errors import ModelError
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import FileTensor, Model, parse_model
-from tflmgen.ir import Op, walk
+from tflmgen.ir.graph import Op, walk
 from tflmgen.reference import Interpreter
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]

@@ -15,7 +15,7 @@ from tflmgen.compiler import compile_model
 from tflmgen.conversion import ConversionSettings, TensorFlowSource
 from tflmgen.conversion.source_conversion import convert_in
 from tflmgen.conversion.tensorflow_process import TensorFlowProcess
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions, Validate
 
 pytestmark = [requires_tensorflow, pytest.mark.xdist_group("tensorflow")]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from tflmgen.commands.operator_table import main_types, type_lines
 from tflmgen.frontend.tflite.names import BUILTIN_OPERATORS, CUSTOM
-from tflmgen.ir.kernel import OperatorInstance, View
+from tflmgen.ir.kernel.call import OperatorInstance, View
 from tflmgen.ir.types import DType, TensorType
 from tflmgen.kernels.accepted import ANY, accepted_types
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
-from tflmgen.kernels.rules import COMMON, PRESENT, input_is, one_type, output_is
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, PRESENT, input_is, one_type, output_is
 from tflmgen.kernels.table import OPERATORS
 
 F, S8, S16, S32 = DType.FLOAT32, DType.INT8, DType.INT16, DType.INT32

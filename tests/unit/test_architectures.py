@@ -9,7 +9,7 @@ from tflmgen.architectures.arm import ARM
 from tflmgen.architectures.riscv import ASSEMBLY, RISCV
 from tflmgen.emulators.cycle_models import CYCLE_MODELS
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.kernels.costs.estimate import cycles_table
 from tflmgen.toolchain.code_flow import entries_in
 from tflmgen.toolchain.stack import deepest, parse_disassembly

@@ -15,7 +15,8 @@ from tflmgen.commands.detections import detections_of
 from tflmgen.emulators import Result
 from tflmgen.hardware.board import HOST
 from tflmgen.input_sets import VectorSet
-from tflmgen.ir import DType, EntryPoint, Port, Quantization, TensorType
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.options import BuildOptions
 from tflmgen.project.firmware_build import plan_for
 from tflmgen.report import Detections, grey_levels, report_html

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from support.native import WARNINGS
 from tflmgen.backend.c_text import array_lines, comment, float_literal, integer_literal, literal, wrapped
-from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.kernel.call import ConstantArray
 from tflmgen.ir.types import DType
 
 

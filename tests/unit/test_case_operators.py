@@ -13,7 +13,7 @@ from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.model import Model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.frontend.tflite.schema import fields, union_tables
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 

@@ -11,7 +11,7 @@ from support.mutate import Rewriter
 from support.pipeline import Stages, compile_bytes
 from support.tiny_graphs import branch_model, straight_model, swap_model
 from tflmgen.errors import InternalError
-from tflmgen.ir.program import Fixed, Flash, KernelCall, OutputArgument, Place, Program, Slot, Transfer
+from tflmgen.ir.program.instructions import Fixed, Flash, KernelCall, OutputArgument, Place, Program, Slot, Transfer
 from tflmgen.proof.symbolic_memory import check_memory
 
 STRAIGHT, BRANCH = compile_bytes(straight_model()), compile_bytes(branch_model())

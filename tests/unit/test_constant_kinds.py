@@ -11,7 +11,7 @@ from support.differential import Family, draw, is_empty
 from support.kernel_harness import Case
 from support.mutate_packing import packing_of
 from support.repository import ROOT
-from tflmgen.ir import ConstantArray, Kernel, KernelChoice, Target
+from tflmgen.ir.kernel import ConstantArray, Kernel, KernelChoice, Target
 from tflmgen.kernels import OPERATORS
 from tflmgen.kernels.declaration import declarations
 from tflmgen.proof.layer_arrays import CHECKS

@@ -10,7 +10,7 @@ from support.cost_layers import GENERATORS
 from support.emulated_kernels import M0, M3, M4, M7, M55, Machine, kernels_for
 from support.kernel_harness import Case, broken_rules
 from support.variant_cases import DECLARATIONS, generator
-from tflmgen.ir.kernel import Kernel
+from tflmgen.ir.kernel.call import Kernel
 from tflmgen.kernels import choice
 from tflmgen.kernels.costs.estimate import estimate
 from tflmgen.kernels.declaration import cost_models, declarations

@@ -12,8 +12,8 @@ from kernel_costs import TABLE, text_of
 from support.kernel_harness import constant, make_case, tensor
 from support.repository import ROOT
 from tflmgen.architectures import ARCHITECTURES
-from tflmgen.ir.kernel import Cost, Kernel, Params, Scratch, Target
-from tflmgen.ir.kernel_choice import CostedKernel, KernelChoice
+from tflmgen.ir.kernel.call import Cost, Kernel, Params, Scratch, Target
+from tflmgen.ir.kernel.kernel_choice import CostedKernel, KernelChoice
 from tflmgen.kernels import choice as kernel_choice
 from tflmgen.kernels.costs import estimate as costs
 from tflmgen.kernels.costs.cost_model import CALL, FEW

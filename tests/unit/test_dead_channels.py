@@ -12,7 +12,7 @@ from support.dead_channels import dead_channels as random_model
 from support.model_writer import ModelWriter
 from tflmgen.backend.plan_layers import total_macs, with_file_macs
 from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.report.removal_texts import DeadChannels, dead_channel_lines, dead_channels
 

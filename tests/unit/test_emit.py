@@ -15,7 +15,7 @@ from support.pipeline import Stages, compile_bytes
 from support.random_program import Seeded, random_program
 from support.tiny_graphs import branch_model, straight_model, swap_model
 from tflmgen.compiler import compile_model
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 HOSTILE = '*/ int x; /* "\\" ??/ %s \n \N{SNOWMAN} ' + "a" * 200

@@ -9,7 +9,7 @@ import pytest
 from tflmgen.emulators.execute import MAX_RESTARTS, run_set, run_sets
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError
 from tflmgen.input_sets.npz import VectorSet
-from tflmgen.ir.graph import EntryPoint, Port, Slide
+from tflmgen.ir.graph.module import EntryPoint, Port, Slide
 from tflmgen.ir.types import Bound, Dim, DType, TensorType
 
 

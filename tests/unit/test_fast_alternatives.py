@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir.kernel import Kernel, Scratch, Target
+from tflmgen.ir.kernel.call import Kernel, Scratch, Target
 from tflmgen.kernels.choice import choose_fastest
 
 

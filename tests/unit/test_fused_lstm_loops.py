@@ -13,7 +13,8 @@ from support.lstm_models import LstmStyle, lstm_loop
 from tflmgen.compiler import compile_model
 from tflmgen.frontend import import_variants
 from tflmgen.frontend.tflite import write_model
-from tflmgen.ir import Module, Op, Target, While, walk
+from tflmgen.ir.graph import Module, Op, While, walk
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.reference import Interpreter
 from tflmgen.reference.module_interpreter import ModuleInterpreter

@@ -10,7 +10,8 @@ from support.model_writer import ModelWriter
 from tflmgen.compiler import Compilation
 from tflmgen.errors import BudgetError
 from tflmgen.hardware.board import load_board
-from tflmgen.ir import DType, KernelCall, walk_instructions
+from tflmgen.ir import DType
+from tflmgen.ir.program import KernelCall, walk_instructions
 from tflmgen.options import BuildOptions
 from tflmgen.project import check_plan, plan_for
 

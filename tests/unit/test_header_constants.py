@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.native import FIRMWARE
 from tflmgen.ir import GUARD_BYTES
-from tflmgen.kernels.header_constants import constant_in, definitions_in, header_constant
+from tflmgen.kernels.numeric.header_constants import constant_in, definitions_in, header_constant
 
 KERNELS = FIRMWARE / "kernels"
 

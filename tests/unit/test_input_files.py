@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 from support.commands import tflmgen, write_adder
 from tflmgen.input_sets import VectorsError, VectorSet, read_input_sets
-from tflmgen.ir import DType, EntryPoint, Port, Quantization, TensorType
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.graph import EntryPoint, Port
 
 UNIT = Quantization((1 / 255,), (-128,))
 WHOLE = Quantization((1.0,), (-128,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernel_harness import Case, constant, make_case, tensor
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 
 M4 = Target("cortex-m4", frozenset({"dsp"}))
 

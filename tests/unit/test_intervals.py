@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.ir.kernel.call import OperatorInstance
 from tflmgen.ir.types import DType, Quantization, TensorType
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.numeric.fixed_point import requantize
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, quantize_multiplier
-from tflmgen.kernels.numeric.window import Steps
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.operators.concatenation import JoinAxis
 from tflmgen.kernels.operators.conv import ConvAttributes
@@ -23,6 +22,7 @@ from tflmgen.kernels.operators.pool import PoolAttributes
 from tflmgen.kernels.operators.reduce import ReduceAttributes
 from tflmgen.kernels.ranges.intervals import Interval, of_array, whole
 from tflmgen.kernels.ranges.transfer import output_ranges
+from tflmgen.kernels.specification.window import Steps
 
 Array = NDArray[Any]
 EVERY = np.arange(-128, 128)

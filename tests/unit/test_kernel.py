@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tflmgen.ir.kernel import Overlap
+from tflmgen.ir.kernel.call import Overlap
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from support.window_models import averaged_rows, averaging, tc_resnet, valid_cnn
 from tflmgen.compiler import compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Op
+from tflmgen.ir.graph.module import Op
 from tflmgen.options import BuildOptions
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tflmgen.input_sets.array_file import VectorsError
 from tflmgen.input_sets.npz import Vectors, VectorSet, read_vectors, write_outputs
-from tflmgen.ir.graph import EntryPoint, Port
+from tflmgen.ir.graph.module import EntryPoint, Port
 from tflmgen.ir.types import DType, Quantization, TensorType
 
 X = Port("x", TensorType(DType.INT8, (2,)))

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from tflmgen.ir import DType, EntryPoint, Port, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.quantize.output_errors import mean_noise, output_error
 
 

@@ -8,8 +8,8 @@ from support.pipeline import HOST
 from tflmgen.explore.search import best_candidate
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Kernel, Target
+from tflmgen.ir.graph.module import Module, Op, walk
+from tflmgen.ir.kernel.call import Kernel, Target
 from tflmgen.kernels.selection import Selector
 from tflmgen.memory.overlap import has_multiples
 

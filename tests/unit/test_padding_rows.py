@@ -12,7 +12,7 @@ from tflmgen.hardware.board import load_board
 from tflmgen.kernels.costs.term import Blocking
 from tflmgen.kernels.costs.windows import Windows
 from tflmgen.kernels.dsp.padding_rows import PaddingRows
-from tflmgen.kernels.numeric.window import Steps, Window
+from tflmgen.kernels.specification.window import Steps, Window
 from tflmgen.options import BuildOptions, Optimize
 
 BLOCKING = Blocking(3, 2, 4)

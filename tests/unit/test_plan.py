@@ -15,7 +15,7 @@ from support.random_program import Seeded, random_program
 from support.repository import ROOT
 from tflmgen.compiler import compile_model
 from tflmgen.errors import UsageError
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Optimize
 
 SCHEMA = json.loads(files("tflmgen.schema").joinpath("plan.json").read_text())

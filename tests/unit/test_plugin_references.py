@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.model_writer import ModelWriter
 from tflmgen.compiler import compile_model
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.plugins.plugin_calls import PluginError
 

@@ -12,7 +12,8 @@ from tflmgen.compiler import Compilation, compile_model
 from tflmgen.errors import InternalError
 from tflmgen.hardware.board import load_board
 from tflmgen.hardware.memory_regions import placed
-from tflmgen.ir import Fixed, Instruction, KernelCall, Prefetch, PrefetchWait, Program, Target, Work
+from tflmgen.ir.kernel import Target
+from tflmgen.ir.program import Fixed, Instruction, KernelCall, Prefetch, PrefetchWait, Program, Work
 from tflmgen.kernels import Selector
 from tflmgen.options import BuildOptions, Validate
 from tflmgen.proof.meaning import check_meaning

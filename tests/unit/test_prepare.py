@@ -9,8 +9,8 @@ from tflmgen.explore.optimised_graphs import prepare, prepare_trade_offs
 from tflmgen.explore.ram_trade_offs import choose_plan, pareto_front
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module, Op, walk
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.graph.module import Module, Op, walk
+from tflmgen.ir.kernel.call import Target
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import Optimize
 from tflmgen.passes.pipeline import run_passes, without_ranges

@@ -8,7 +8,7 @@ import pytest
 from support.mutate import Rewriter
 from support.trial import seeded_trials
 from tflmgen.errors import InternalError, ModelError
-from tflmgen.ir.program import Slot
+from tflmgen.ir.program.instructions import Slot
 from tflmgen.proof import check_constants, check_meaning, check_memory, check_text, without_handles
 from tflmgen.proof.refusals import refusing
 

@@ -14,9 +14,9 @@ from tflmgen.explore.streams.chain import STREAM
 from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module, Op
-from tflmgen.ir.kernel import Target
-from tflmgen.kernels import TUNING
+from tflmgen.ir.graph.module import Module, Op
+from tflmgen.ir.kernel.call import Target
+from tflmgen.kernels.costs import TUNING
 from tflmgen.kernels.selection import Selector
 from tflmgen.memory import packing_bound
 from tflmgen.options import Optimize

@@ -12,7 +12,7 @@ from support.window_models import accelerometer, averaging, causal_tcn, dilated_
 from tflmgen.compiler import compile_module
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir.graph import Module, Op
+from tflmgen.ir.graph.module import Module, Op
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.sliding import rings

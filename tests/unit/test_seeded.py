@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tflmgen.errors import UsageError
 from tflmgen.input_sets.seeded import SETS, generator_inputs, seeded_sets
-from tflmgen.ir.graph import EntryPoint, Port
+from tflmgen.ir.graph.module import EntryPoint, Port
 from tflmgen.ir.types import DType, TensorType
 
 

@@ -29,7 +29,7 @@ from tflmgen.errors import ModelError, UsageError
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import parse_model
 from tflmgen.hardware.board import load_board
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions, Validate
 from window_figures import BOARD, examples
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from support.present import present
-from tflmgen.ir import DType, OperatorInstance, Target, TensorType, View
-from tflmgen.kernels import OPERATORS, Comparison, Connective, OperatorSpec, Traits, fold, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import OperatorInstance, Target, View
+from tflmgen.kernels import OPERATORS, Comparison, Connective, Traits, fold, traits_of
+from tflmgen.kernels.specification import OperatorSpec
 from tflmgen.plugin import CustomOperator, Kernel, Shape
 
 TYPES = (DType.FLOAT32, DType.INT32, DType.BOOL)

@@ -16,7 +16,8 @@ from tflmgen.errors import InternalError
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import Model
 from tflmgen.frontend.tflite.reader import parse_model
-from tflmgen.ir import Block, If, Module, Node, Op, Target, While, uses_in
+from tflmgen.ir.graph import Block, If, Module, Node, Op, While, uses_in
+from tflmgen.ir.kernel import Target
 from tflmgen.ir.rewrite import Ids, Rewriter
 from tflmgen.kernels.operators.dynamic_rows import Cut
 from tflmgen.kernels.operators.signal_frames import SignalOverlapAdd

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from support.graph_parser import parse_graph
 from tflmgen.errors import InternalError
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, While
+from tflmgen.ir.graph.module import Block, Call, Function, If, Module, Node, Op, While
 from tflmgen.ir.well_formed import verify
 
 GRAPH = """

@@ -10,7 +10,7 @@ from tflmgen.compiler import compile_module
 from tflmgen.frontend import import_model
 from tflmgen.frontend.tflite import parse_model
 from tflmgen.frontend.wide_tiles import without_wide_tiles
-from tflmgen.ir.kernel import Target
+from tflmgen.ir.kernel.call import Target
 from tflmgen.options import BuildOptions
 
 

@@ -15,8 +15,8 @@ from tflmgen.explore.optimised_graphs import prepare
 from tflmgen.frontend.importer import import_model
 from tflmgen.frontend.tflite.reader import read_model
 from tflmgen.hardware.board import HOST, load_board
-from tflmgen.ir.graph import Op, walk
-from tflmgen.ir.kernel import ConstantArray, Kernel, Target
+from tflmgen.ir.graph.module import Op, walk
+from tflmgen.ir.kernel.call import ConstantArray, Kernel, Target
 from tflmgen.kernels.selection import Selector
 from tflmgen.options import BuildOptions, Optimize
 from tflmgen.project.budget import room_for_weights

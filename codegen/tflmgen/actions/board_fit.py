@@ -10,7 +10,7 @@ from tflmgen.actions.planned_model import Json
 from tflmgen.actions.worst_case_path import PathCost, worst_case_path
 from tflmgen.errors import ModelError, TflmgenError
 from tflmgen.hardware import Board, FlashTiming, board_for, estimated_waits, list_boards
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project import has_room, plan_for, state_bytes
 from tflmgen.terminal import Progress, no_progress

@@ -17,7 +17,7 @@ from tflmgen.emulators import CycleModel, Result, Session, Waits, cycle_model_of
 from tflmgen.errors import UsageError
 from tflmgen.hardware import Board, FlashTiming
 from tflmgen.input_sets import Vectors, VectorSet, choose_signature, generator_inputs, has_inputs_only, read_input_sets
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.options import SessionOptions
 from tflmgen.project import Firmware, code_bytes
 from tflmgen.terminal import Console, Progress, count

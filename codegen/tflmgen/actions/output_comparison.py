@@ -20,7 +20,7 @@ from tflmgen.input_sets import (
     seeded_sets,
     set_caption,
 )
-from tflmgen.ir import EntryPoint
+from tflmgen.ir.graph import EntryPoint
 from tflmgen.options import SessionOptions
 from tflmgen.reference import largest_distance
 from tflmgen.terminal import Console

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tflmgen.emulators import Session, run_set
 from tflmgen.errors import UsageError
 from tflmgen.input_sets import VectorSet, choose_signature, vector_set_of
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -19,7 +19,8 @@ from tflmgen.applications.window_glue import GlueWindow, Pushed, WindowGlue
 from tflmgen.errors import ModelError
 from tflmgen.frontend.onnx import file_of_source
 from tflmgen.frontend.tflite import Model, ModelBuilder
-from tflmgen.ir import DType, StagePart, StageWindow, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import StagePart, StageWindow
 from tflmgen.kernels import Comparison
 
 RAN = "ran"

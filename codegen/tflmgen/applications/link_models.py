@@ -8,7 +8,7 @@ from typing import Any
 
 from tflmgen.frontend.model_graph import CONTROL_FLOW
 from tflmgen.frontend.tflite import CUSTOM, FileOperator, FileSignature, Model, SubGraph
-from tflmgen.ir import StageWindow
+from tflmgen.ir.graph import StageWindow
 
 INITIALISER = "init_subgraph_index"
 """Option of the operator that runs a subgraph once, which CONTROL_FLOW does not have."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from tflmgen.applications.glue_graph import INT, GlueGraph, Initials
 from tflmgen.frontend.tflite import ModelBuilder
-from tflmgen.ir import StageWindow, TensorType
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import StageWindow
 from tflmgen.kernels import Comparison
 
 

@@ -9,7 +9,9 @@ from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import comment, float_literal
 from tflmgen.backend.emit_body import BodyWriter
 from tflmgen.backend.handle import RESERVED_ENTRIES
-from tflmgen.ir import Access, DType, EntryPoint, Flash, Port, Program, ProgramFunction, Slot
+from tflmgen.ir import DType
+from tflmgen.ir.graph import EntryPoint, Port
+from tflmgen.ir.program import Access, Flash, Program, ProgramFunction, Slot
 
 _CONVERTED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Element types that tflmgen_values.h converts: differences of elements and zero points are exact in a float."""

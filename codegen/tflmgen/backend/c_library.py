@@ -15,15 +15,9 @@ from tflmgen.backend.handle import Handle, Member
 from tflmgen.backend.remarks import NO_REMARKS, Remarks
 from tflmgen.backend.rendering import render
 from tflmgen.backend.state_image import HEADER_BYTES, blob_header, state_image
-from tflmgen.ir import (
-    NO_CHECKS,
-    ConstantArray,
-    DeviceChecks,
-    DType,
-    Memory,
-    Program,
-    Slot,
-)
+from tflmgen.ir import NO_CHECKS, DeviceChecks, DType
+from tflmgen.ir.kernel import ConstantArray, Memory
+from tflmgen.ir.program import Program, Slot
 from tflmgen.version import VERSION
 
 _NOT_FINITE = re.compile(r"\b(INFINITY|NAN)\b")

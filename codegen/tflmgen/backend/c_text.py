@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, ParamValue
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, ParamValue
 
 _MIN = {-(2**31): "INT32_MIN", -(2**63): "INT64_MIN"}
 _WIDTH = 116

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from tflmgen.backend.c_text import literal
-from tflmgen.ir import Branch, Instruction, KernelCall, Loop, Params, ParamValue, Program, walk_instructions
-from tflmgen.kernels import MAX_RANK
+from tflmgen.ir.kernel import Params, ParamValue
+from tflmgen.ir.program import Branch, Instruction, KernelCall, Loop, Program, walk_instructions
+from tflmgen.kernels.numeric import MAX_RANK
 
 _Scope = tuple[int, ...]
 """A block of C: the numbers of the blocks around it, outermost first, and its own."""

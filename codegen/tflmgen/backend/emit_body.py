@@ -14,7 +14,8 @@ from tflmgen.backend.emit_rows import PARAMETERS, Resume, stream_lines
 from tflmgen.backend.handle import HANDLE, NO_HANDLE, Handle
 from tflmgen.backend.places import Places, Values
 from tflmgen.backend.remarks import NO_REMARKS, Remarks, remark_lines
-from tflmgen.ir import (
+from tflmgen.ir.graph import Origin
+from tflmgen.ir.program import (
     Access,
     Argument,
     Assembly,
@@ -26,7 +27,6 @@ from tflmgen.ir import (
     Invoke,
     KernelCall,
     Loop,
-    Origin,
     OutputArgument,
     Prefetch,
     PrefetchWait,

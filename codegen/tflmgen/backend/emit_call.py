@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflmgen.backend.c_text import comment
-from tflmgen.ir import Access, KernelCall, Origin
+from tflmgen.ir.graph import Origin
+from tflmgen.ir.program import Access, KernelCall
 
 _INDENT = "    "
 

@@ -9,17 +9,11 @@ import numpy as np
 
 from tflmgen.backend.c_text import array_lines, comment
 from tflmgen.backend.remarks import Remarks, remark_lines
-from tflmgen.ir import (
-    ConstantArray,
-    DType,
-    LineBuffer,
-    MovingPointer,
-    Origin,
-    Place,
-    RowArgument,
-    RowCallAt,
-    RowProgram,
-)
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Origin
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.program import Place, RowArgument, RowCallAt, RowProgram
+from tflmgen.ir.streams import LineBuffer, MovingPointer
 
 PARAMETERS = "const void *input, void *scratch, void *output"
 _TAB = "    "

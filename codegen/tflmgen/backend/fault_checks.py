@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tflmgen.backend.handle import Handle
-from tflmgen.ir import GUARD_BYTES, ConstantArray, DeviceChecks, Program
+from tflmgen.ir import GUARD_BYTES, DeviceChecks
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.program import Program
 
 HEADER = "checks.h"
 

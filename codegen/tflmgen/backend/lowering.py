@@ -12,30 +12,22 @@ from typing import TypeVar
 
 from tflmgen.backend.c_names import identifier
 from tflmgen.explore import PlanCandidate, Prefetches
-from tflmgen.ir import (
-    STREAM_VARIANT,
+from tflmgen.ir.graph import Module, Op, Value, Variable
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, Operand, Output, Pieces, Scratch, View
+from tflmgen.ir.program import (
     Access,
     Argument,
     Assembly,
     Branch,
     ByteCopy,
-    ConstantArray,
     Fixed,
     Flash,
-    Input,
     InputArgument,
     Instruction,
     Invoke,
-    Kernel,
     KernelCall,
     Loop,
-    Module,
-    Null,
-    Op,
-    Operand,
-    Output,
     OutputArgument,
-    Pieces,
     Place,
     Prefetch,
     PrefetchWait,
@@ -43,22 +35,16 @@ from tflmgen.ir import (
     ProgramFunction,
     Rename,
     RowArgument,
-    RowCall,
     RowCallAt,
     RowProgram,
-    RowStage,
     RowStageAt,
-    RowStream,
-    Scratch,
     Slot,
     SlotTarget,
     StateVariable,
     Transfer,
-    Value,
-    Variable,
-    View,
     Work,
 )
+from tflmgen.ir.streams import STREAM_VARIANT, RowCall, RowStage, RowStream
 from tflmgen.kernels import Selection
 from tflmgen.memory import (
     Boundary,

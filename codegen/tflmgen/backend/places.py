@@ -7,19 +7,9 @@ from dataclasses import dataclass, replace
 
 from tflmgen.backend.c_names import identifier, unique_identifiers
 from tflmgen.backend.c_text import comment
-from tflmgen.ir import (
-    Access,
-    ConstantArray,
-    Fixed,
-    Flash,
-    Memory,
-    Origin,
-    Place,
-    Program,
-    ProgramFunction,
-    Slot,
-    Value,
-)
+from tflmgen.ir.graph import Origin, Value
+from tflmgen.ir.kernel import ConstantArray, Memory
+from tflmgen.ir.program import Access, Fixed, Flash, Place, Program, ProgramFunction, Slot
 
 NAME_LENGTH = 32
 """Most characters of a tensor's name in the name of its offset."""

@@ -7,30 +7,26 @@ from dataclasses import replace
 from typing import Any
 
 from tflmgen.backend.plan_layers import layer_of, stage_memory
-from tflmgen.ir import (
+from tflmgen.ir.graph import Function, Module, Op, Value, walk
+from tflmgen.ir.kernel import Kernel
+from tflmgen.ir.program import (
     Assembly,
     Branch,
     Fixed,
     Flash,
-    Function,
     InputArgument,
     Instruction,
-    Kernel,
     KernelCall,
     Loop,
-    Module,
-    Op,
     OutputArgument,
     Place,
     Prefetch,
     Program,
-    RowStream,
     Transfer,
-    Value,
     Work,
-    walk,
     walk_instructions,
 )
+from tflmgen.ir.streams import RowStream
 from tflmgen.kernels import Selection
 from tflmgen.memory import (
     Boundary,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, LineBuffer, Op, RowCall, RowStream, Value
-from tflmgen.kernels import Steps
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel
+from tflmgen.ir.streams import LineBuffer, RowCall, RowStream
+from tflmgen.kernels.specification import Steps
 
 Json = dict[str, Any]
 

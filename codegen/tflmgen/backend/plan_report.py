@@ -18,30 +18,11 @@ from tflmgen.backend.plan_flow import (
 )
 from tflmgen.backend.plan_layers import layer_of, total_macs, with_file_macs
 from tflmgen.explore import PlanCandidate
-from tflmgen.ir import (
-    STREAM_VARIANT,
-    Access,
-    Assembly,
-    Called,
-    Computation,
-    Fixed,
-    HopWork,
-    Kernel,
-    KernelChoice,
-    Loop,
-    Module,
-    Op,
-    Port,
-    Program,
-    Removed,
-    RowStream,
-    Selected,
-    StagePart,
-    StateVariable,
-    Value,
-    walk,
-    walk_instructions,
-)
+from tflmgen.ir import HopWork
+from tflmgen.ir.graph import Module, Op, Port, Removed, StagePart, Value, walk
+from tflmgen.ir.kernel import Kernel, KernelChoice, Selected
+from tflmgen.ir.program import Access, Assembly, Fixed, Loop, Program, StateVariable, walk_instructions
+from tflmgen.ir.streams import STREAM_VARIANT, Called, Computation, RowStream
 from tflmgen.kernels import Selection
 from tflmgen.memory import (
     Boundary,

@@ -8,21 +8,16 @@ from textwrap import wrap
 from types import MappingProxyType
 
 from tflmgen.backend.c_text import comment
-from tflmgen.ir import (
+from tflmgen.ir.graph import Module, Op, Origin, Removed, Value, walk
+from tflmgen.ir.program import (
     Assembly,
     Branch,
     Invoke,
     KernelCall,
     Loop,
-    Module,
-    Op,
-    Origin,
     OutputArgument,
     Program,
-    Removed,
     Rename,
-    Value,
-    walk,
     walk_instructions,
 )
 

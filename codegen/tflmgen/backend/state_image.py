@@ -7,7 +7,7 @@ import re
 import struct
 from dataclasses import dataclass
 
-from tflmgen.ir import Fixed, Program
+from tflmgen.ir.program import Fixed, Program
 
 LEAST_GAP = 32
 """Bytes of zeros between two runs below which one copy is smaller than two."""

@@ -16,7 +16,7 @@ from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compare import ClassAccuracy, NumberAccuracy, class_accuracy, number_accuracy, predicted_classes
 from tflmgen.errors import UsageError
 from tflmgen.input_sets import Vectors, labels_of_samples, read_input_sets
-from tflmgen.ir import Port
+from tflmgen.ir.graph import Port
 from tflmgen.options import BuildOptions
 from tflmgen.sources import class_labels
 from tflmgen.terminal import Column, Table, count

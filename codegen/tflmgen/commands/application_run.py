@@ -16,7 +16,8 @@ from tflmgen.commands.detections import real_values
 from tflmgen.emulators import Result, Session, run_sets, running
 from tflmgen.errors import UsageError
 from tflmgen.input_sets import Vectors, VectorsError, files_of_inputs, has_inputs_only, read_input_sets, read_sound
-from tflmgen.ir import DType, Port
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Port
 from tflmgen.options import SessionOptions
 from tflmgen.report import ScoreSeries
 from tflmgen.terminal import Console, Progress

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tflmgen.emulators import Result
 from tflmgen.input_sets import VectorSet, set_caption
-from tflmgen.ir import DType, EntryPoint, Port
+from tflmgen.ir import DType
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.report import Detections, grey_levels
 
 _LEAST_PICTURE = 8

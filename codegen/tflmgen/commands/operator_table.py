@@ -12,7 +12,8 @@ from tflmgen.frontend import LAYERS
 from tflmgen.frontend.model_graph import CONTROL_FLOW
 from tflmgen.frontend.tflite import BUILTIN_OPERATORS, CUSTOM
 from tflmgen.ir import DType
-from tflmgen.kernels import ANY, AcceptedTypes, OperatorSpec, Types, accepted_types, reference_runtimes
+from tflmgen.kernels import ANY, AcceptedTypes, Types, accepted_types, reference_runtimes
+from tflmgen.kernels.specification import OperatorSpec
 
 CONTROL = (*CONTROL_FLOW, "STABLEHLO_CASE")
 """Operators without a kernel that become C control flow."""

@@ -10,7 +10,8 @@ from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.compiler import ram_curve
 from tflmgen.explore import TradeOff
 from tflmgen.hardware import Board
-from tflmgen.ir import Called, LineMove, Op, RowStream, walk
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.streams import Called, LineMove, RowStream
 from tflmgen.options import BuildOptions
 from tflmgen.terminal import Column, Table, count
 

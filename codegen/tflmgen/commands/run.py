@@ -13,7 +13,7 @@ from tflmgen.commands.run_application import run_application_command
 from tflmgen.emulators import Result
 from tflmgen.errors import UsageError
 from tflmgen.input_sets import VectorSet, read_input_sets, write_outputs
-from tflmgen.ir import EntryPoint
+from tflmgen.ir.graph import EntryPoint
 from tflmgen.terminal import count
 
 

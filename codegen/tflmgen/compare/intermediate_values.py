@@ -19,20 +19,10 @@ from tflmgen.backend import emit
 from tflmgen.compare.verdict import Tolerance, wrong_elements
 from tflmgen.compiler import Compilation
 from tflmgen.errors import TflmgenError
-from tflmgen.ir import (
-    Assembly,
-    Branch,
-    DType,
-    Instruction,
-    KernelCall,
-    Loop,
-    Narrowed,
-    Origin,
-    OutputArgument,
-    Program,
-    Value,
-)
-from tflmgen.kernels import header_constant
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Narrowed, Origin, Value
+from tflmgen.ir.program import Assembly, Branch, Instruction, KernelCall, Loop, OutputArgument, Program
+from tflmgen.kernels.numeric import header_constant
 from tflmgen.options import BuildOptions
 
 LOOP, ITERATION, THEN, ELSE, CALL = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tflmgen.emulators.session import EmulatorError, Invocation, RestartError, Session
 from tflmgen.errors import TflmgenError
 from tflmgen.input_sets import VectorSet
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.terminal import Progress, no_progress
 
 STATUS = {

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.kernels import TUNING
+from tflmgen.kernels.costs import TUNING
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from itertools import chain
 
 from tflmgen.explore.streams.push_rows import push_rows
-from tflmgen.ir import Module, Target
-from tflmgen.kernels import TUNING, Selector
+from tflmgen.ir.graph import Module
+from tflmgen.ir.kernel import Target
+from tflmgen.kernels import Selector
+from tflmgen.kernels.costs import TUNING
 from tflmgen.options import Optimize
 from tflmgen.passes import (
     SharedAnalysis,

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 from tflmgen.explore.least_peak import OrderTask, least_peak
 from tflmgen.explore.update_order import must_precede, reads
-from tflmgen.ir import Block, Called, Function, If, Kernel, Module, Node, Op, Scratch, Value, View, While
+from tflmgen.ir.graph import Block, Function, If, Module, Node, Op, Value, While
+from tflmgen.ir.kernel import Kernel, Scratch, View
+from tflmgen.ir.streams import Called
 from tflmgen.kernels import Selection
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tflmgen.explore.search import PlanCandidate
-from tflmgen.ir import ConstantArray, Kernel, Target, View
-from tflmgen.kernels import reads_of
+from tflmgen.ir.kernel import ConstantArray, Kernel, Target, View
+from tflmgen.kernels.costs import reads_of
 from tflmgen.memory import IfStep, ScheduleItem, Sequence, Step, WhileStep, runs
 
 _ALIGNMENT = 8

@@ -11,8 +11,9 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.explore.search import PlanCandidate, best_candidate, first_candidate, plans_by_speed
 from tflmgen.explore.streams.chain import row_streams
 from tflmgen.explore.streams.choose import Streams
-from tflmgen.ir import Module
-from tflmgen.kernels import TUNING, Selection, Selector, without_overlap
+from tflmgen.ir.graph import Module
+from tflmgen.kernels import Selection, Selector, without_overlap
+from tflmgen.kernels.costs import TUNING
 from tflmgen.memory import Step, walk_items
 from tflmgen.options import Optimize
 from tflmgen.settings import Settings

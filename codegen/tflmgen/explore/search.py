@@ -8,8 +8,10 @@ from itertools import product, takewhile
 
 from tflmgen.explore.peak_order import order_for_peak
 from tflmgen.explore.update_order import update_last
-from tflmgen.ir import KernelChoice, Module, Value
-from tflmgen.kernels import TUNING, Selection
+from tflmgen.ir.graph import Module, Value
+from tflmgen.ir.kernel import KernelChoice
+from tflmgen.kernels import Selection
+from tflmgen.kernels.costs import TUNING
 from tflmgen.memory import (
     JOINS,
     Layout,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.explore.streams.chain import waits_for_rows
-from tflmgen.ir import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
+from tflmgen.ir.graph import Block, Function, If, Module, Node, Op, Value, While, blocks_of, operands_of, uses_in
 from tflmgen.kernels import traits_of
 
 

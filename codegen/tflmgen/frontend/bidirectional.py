@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite, rewrite_model
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model
-from tflmgen.kernels import BACKWARD
+from tflmgen.kernels.specification import BACKWARD
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import numpy as np
 
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.tflite.model import FileOperator
-from tflmgen.ir import TensorType, Value
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Value
 from tflmgen.kernels import traits_of
 
 Inputs = tuple[Value | None, ...]

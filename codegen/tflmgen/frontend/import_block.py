@@ -21,8 +21,10 @@ from tflmgen.frontend.tensor_lists import RowStore, row_stores
 from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.frontend.tflite.unused_tensors import unread_after
 from tflmgen.frontend.variables import variable_name, variable_tensor_name
-from tflmgen.ir import Block, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import INTERMEDIATES, State, fold, instance_of, traits_of
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Block, Node, Op, Origin, Value
+from tflmgen.kernels import fold, instance_of, traits_of
+from tflmgen.kernels.specification import INTERMEDIATES, State
 
 OutputBounds = Sequence[Mapping[int, int]]
 """Per output of a subgraph: axis -> upper bound of that dimension, where known."""
@@ -285,10 +287,8 @@ _BOUND_ADVICE = (
     "shapes"
 )
 
-
 _SHAPE_ELEMENTS = 64
 """Elements of an output up to which the importer folds any operator: shapes and permutations are no larger."""
-
 
 _WEIGHT_DECODERS = ("DEQUANTIZE", "CUSTOM:TFLM_DECODE")
 

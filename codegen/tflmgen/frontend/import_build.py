@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend.import_context import Context
-from tflmgen.ir import DType, Node, Op, Origin, TensorType, Value
-from tflmgen.kernels import OPERATORS, Along, Axes, Cut, Filler, Limit, Repeat, RowWindow, Spacing
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Node, Op, Origin, Value
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operators import Along, Axes, Cut, Filler, Limit, Repeat, RowWindow, Spacing
 
 EXTENT = TensorType(DType.INT32, ())
 

@@ -15,8 +15,9 @@ from tflmgen.errors import Location, Problem
 from tflmgen.frontend.shape_bounds import Bounds, TensorKey
 from tflmgen.frontend.tflite.model import FileTensor, Model, SubGraph
 from tflmgen.frontend.variables import FileVariable
-from tflmgen.ir import Bound, DType, Origin, TensorType, Value, constant_array
-from tflmgen.kernels import Operators
+from tflmgen.ir import Bound, DType, TensorType, constant_array
+from tflmgen.ir.graph import Origin, Value
+from tflmgen.kernels.specification import Operators
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from tflmgen.frontend.kept_state import assigning_subgraphs, stateful_subgraphs
 from tflmgen.frontend.model_graph.subgraphs import CALLS, CONTROL_FLOW, references
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import FileOperator, SubGraph
-from tflmgen.ir import Block, Bound, Call, DType, Function, Node, Origin, TensorType, Value
+from tflmgen.ir import Bound, DType, TensorType
+from tflmgen.ir.graph import Block, Call, Function, Node, Origin, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from tflmgen.frontend.import_regions import (
 )
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import FileOperator, SubGraph
-from tflmgen.ir import Block, DType, If, Node, Origin, Value
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Block, If, Node, Origin, Value
 
 SIDES = ("then", "else")
 

@@ -10,7 +10,7 @@ from tflmgen.frontend.import_block import OutputBounds, Scope
 from tflmgen.frontend.import_context import Argument, Context, VariableHandle, difference
 from tflmgen.frontend.shape_bounds import is_open
 from tflmgen.frontend.tflite.model import FileOperator, SubGraph
-from tflmgen.ir import Block, Origin, Value
+from tflmgen.ir.graph import Block, Origin, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, bounded, declared_dim
 from tflmgen.frontend.import_row_shapes import respread
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import Value, constant_array
-from tflmgen.kernels import Cut
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels.operators import Cut
 
 Outputs = tuple[Value, ...] | None
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.operator_check import CheckedOperator, check_operator, options_of
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor
-from tflmgen.ir import Origin, TensorType, Value
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Origin, Value
 from tflmgen.kernels import instance_of
 
 Inputs = tuple[Value | None, ...]

@@ -9,7 +9,8 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, check_rows
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
-from tflmgen.ir import DType, TensorType, Value, constant_array
+from tflmgen.ir import DType, TensorType, constant_array
+from tflmgen.ir.graph import Value
 
 Outputs = tuple[Value, ...] | None
 

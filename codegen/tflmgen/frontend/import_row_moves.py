@@ -19,8 +19,10 @@ from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, che
 from tflmgen.frontend.import_row_shapes import exact_extent
 from tflmgen.frontend.import_row_slices import TO_THE_END
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import Value, constant_array
-from tflmgen.kernels import Cut, Repeat, RowWindow, normalize_axis
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels.numeric import normalize_axis
+from tflmgen.kernels.operators import Cut, Repeat, RowWindow
 
 Outputs = tuple[Value, ...] | None
 SYMMETRIC = 1

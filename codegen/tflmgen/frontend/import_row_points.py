@@ -13,7 +13,8 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded
 from tflmgen.frontend.import_row_shapes import known_dims
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
-from tflmgen.ir import Value, constant_array
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Value
 
 Outputs = tuple[Value, ...] | None
 

@@ -36,8 +36,12 @@ from tflmgen.frontend.import_row_slices import slice_rows, strided_slice_rows
 from tflmgen.frontend.import_row_transposed import transpose
 from tflmgen.frontend.import_row_windows import slide, slide_volume
 from tflmgen.frontend.import_row_wise import row_wise, unify_extents
-from tflmgen.ir import DType, TensorType, Value, constant_array
-from tflmgen.kernels import Operators, Traits, in_use, normalize_axis, traits_of
+from tflmgen.ir import DType, TensorType, constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels import Traits, traits_of
+from tflmgen.kernels.numeric import normalize_axis
+from tflmgen.kernels.operators import in_use
+from tflmgen.kernels.specification import Operators
 
 Outputs = tuple[Value, ...] | None
 

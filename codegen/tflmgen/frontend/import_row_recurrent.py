@@ -12,8 +12,8 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import mixing_error
-from tflmgen.ir import Op, Value
-from tflmgen.kernels import in_use
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels.operators import in_use
 
 
 def recurrent(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, checked
-from tflmgen.ir import DType, Value, constant_array
-from tflmgen.kernels import in_use
+from tflmgen.ir import DType, constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels.operators import in_use
 
 
 def resize(context: Context, builder: Builder, call: DynamicCall) -> tuple[Value, ...] | None:

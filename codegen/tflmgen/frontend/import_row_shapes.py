@@ -18,8 +18,12 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, bounded, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import DType, OperatorInstance, Value, constant_array
-from tflmgen.kernels import MAX_RANK, Repeat, fold, traits_of
+from tflmgen.ir import DType, constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import fold, traits_of
+from tflmgen.kernels.numeric import MAX_RANK
+from tflmgen.kernels.operators import Repeat
 
 Outputs = tuple[Value, ...] | None
 

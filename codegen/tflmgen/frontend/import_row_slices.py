@@ -16,8 +16,10 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import DType, Value, constant_array
-from tflmgen.kernels import OPERATORS, Cut, Masks, RowWindow, entries_of
+from tflmgen.ir import DType, constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operators import Cut, Masks, RowWindow, entries_of
 
 TO_THE_END = 2**31 - 1
 """End of a slice that takes all that follows its beginning."""

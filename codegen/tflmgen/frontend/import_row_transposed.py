@@ -14,8 +14,10 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import Value, constant_array
-from tflmgen.kernels import Cut, RowWindow, Spacing, Steps
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Value
+from tflmgen.kernels.operators import Cut, RowWindow, Spacing
+from tflmgen.kernels.specification import Steps
 
 VALID = 1
 """The schema's number of padding VALID."""

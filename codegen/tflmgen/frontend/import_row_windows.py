@@ -15,18 +15,12 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, checked
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import OperatorInstance, Value
-from tflmgen.kernels import (
-    EXPLICIT_PADDING,
-    FLOAT_MAX,
-    Sliding,
-    Spacing,
-    Window,
-    four,
-    instance_of,
-    is_hybrid,
-    traits_of,
-)
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import Sliding, instance_of, traits_of
+from tflmgen.kernels.numeric import FLOAT_MAX
+from tflmgen.kernels.operators import Spacing
+from tflmgen.kernels.specification import EXPLICIT_PADDING, Window, four, is_hybrid
 
 MEANS = {"AVERAGE_POOL_2D": "AVERAGE_POOL_IN_USE", "L2_POOL_2D": "L2_POOL_IN_USE"}
 """Pools in which padding takes no part -> the operator that computes one at the image's extents."""

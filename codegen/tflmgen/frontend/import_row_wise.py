@@ -15,8 +15,10 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, Inputs, RowError, check_rows, checked, define
 from tflmgen.frontend.operator_check import CheckedOperator
-from tflmgen.ir import Op, Value
-from tflmgen.kernels import Repeat, RowWindow, Traits, instance_of, normalize_axis, traits_of
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels import Traits, instance_of, traits_of
+from tflmgen.kernels.numeric import normalize_axis
+from tflmgen.kernels.operators import Repeat, RowWindow
 
 Axis = tuple[int, int]
 """(input index, axis) of an operator."""

@@ -15,7 +15,7 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall
 from tflmgen.frontend.import_row_readers import reader_of
 from tflmgen.frontend.import_row_wise import row_wise
-from tflmgen.ir import Node, Value
+from tflmgen.ir.graph import Node, Value
 
 
 @dataclass(frozen=True, slots=True)

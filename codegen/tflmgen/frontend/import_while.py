@@ -24,7 +24,8 @@ from tflmgen.frontend.import_regions import (
 )
 from tflmgen.frontend.tflite.model import FileOperator, SubGraph
 from tflmgen.frontend.trips import trip_count
-from tflmgen.ir import DType, Node, Origin, Value, While
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Node, Origin, Value, While
 
 Axis = tuple[int, int]
 """(position of a loop variable, one of its axes)."""

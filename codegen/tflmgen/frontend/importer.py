@@ -23,8 +23,11 @@ from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, is_open, open_axes
 from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
 from tflmgen.frontend.variables import find_variables
 from tflmgen.frontend.wide_tiles import without_wide_tiles
-from tflmgen.ir import Block, Bound, Call, EntryPoint, Function, Module, Origin, Port, Value, Variable, uses_in, walk
-from tflmgen.kernels import MAX_RANK, OPERATORS, Operators
+from tflmgen.ir import Bound
+from tflmgen.ir.graph import Block, Call, EntryPoint, Function, Module, Origin, Port, Value, Variable, uses_in, walk
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.numeric import MAX_RANK
+from tflmgen.kernels.specification import Operators
 
 
 def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators = OPERATORS) -> Module:

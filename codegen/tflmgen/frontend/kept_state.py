@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator
 from tflmgen.frontend.model_graph.subgraphs import references
 from tflmgen.frontend.operator_check import options_of
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model, SubGraph
-from tflmgen.ir import OperatorInstance, TensorType, elements_of
-from tflmgen.kernels import Operators, OperatorSpec, State
+from tflmgen.ir import TensorType, elements_of
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.specification import Operators, OperatorSpec, State
 
 
 def keeps_state(op: FileOperator, operators: Operators) -> bool:

@@ -15,8 +15,10 @@ from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.importer import import_in_context
 from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, TensorKey
 from tflmgen.frontend.tflite.model import Model
-from tflmgen.ir import Module, Node, Op, Rewriter, Value
-from tflmgen.kernels import OPERATORS, Operators
+from tflmgen.ir import Rewriter
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.specification import Operators
 
 
 @dataclass(frozen=True, slots=True)

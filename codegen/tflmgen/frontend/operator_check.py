@@ -8,8 +8,11 @@ from typing import Any
 
 from tflmgen.frontend.tflite.model import FileOperator
 from tflmgen.frontend.tflite.names import CUSTOM
-from tflmgen.ir import OperatorInstance, TensorType, Value
-from tflmgen.kernels import CUSTOM_OPTIONS, Operators, OperatorSpec, Options, Rule, instance_of
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import instance_of
+from tflmgen.kernels.specification import CUSTOM_OPTIONS, Operators, OperatorSpec, Options, Rule
 
 
 @dataclass(frozen=True, slots=True)

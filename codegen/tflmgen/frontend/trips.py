@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import Op, Value, While, constant_array
-from tflmgen.kernels import Activation, Comparison, Connective, Fused, traits_of
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Op, Value, While
+from tflmgen.kernels import Comparison, Connective, traits_of
+from tflmgen.kernels.numeric import Activation
+from tflmgen.kernels.operators import Fused
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.kept_state import all_states
 from tflmgen.frontend.tflite.model import FileOperator, FileTensor, Model, SubGraph
 from tflmgen.ir import DType, TensorType
-from tflmgen.kernels import Operators
+from tflmgen.kernels.specification import Operators
 
 
 @dataclass(frozen=True, slots=True)

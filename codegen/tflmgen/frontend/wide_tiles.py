@@ -15,7 +15,7 @@ import numpy as np
 from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite, rewrite_model
 from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
-from tflmgen.kernels import MAX_RANK
+from tflmgen.kernels.numeric import MAX_RANK
 
 TILE = "TILE"
 

@@ -16,7 +16,7 @@ from tflmgen.hardware.board_files import BoardError, boards_folder, read_c_files
 from tflmgen.hardware.board_json import read_board_json
 from tflmgen.hardware.cores import core_problems
 from tflmgen.hardware.flash_timing import FlashTiming, cache_problems, flash_timing, with_waits
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 
 ALLOWED = {
     "-cpu": ("NAME", r"\w[\w-]*(,[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8}))*"),

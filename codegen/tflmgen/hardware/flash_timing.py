@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 
 
 @dataclass(frozen=True, slots=True)

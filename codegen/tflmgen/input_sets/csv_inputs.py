@@ -19,7 +19,8 @@ import numpy as np
 from tflmgen.frontend.tflite import printable
 from tflmgen.input_sets.array_file import Array, VectorsError
 from tflmgen.input_sets.real_numbers import RealNumbers, takes_real_numbers
-from tflmgen.ir import DType, Port
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Port
 from tflmgen.user_files import MEGABYTE, open_regular
 
 TABLE_LIMIT = 128 * MEGABYTE

@@ -10,7 +10,7 @@ from tflmgen.input_sets.csv_inputs import csv_sets
 from tflmgen.input_sets.media_inputs import png_set, wav_sets
 from tflmgen.input_sets.npz import Vectors, VectorSet, choose_signature, read_vectors
 from tflmgen.input_sets.real_numbers import RealNumbers
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 
 _SUFFIXES = (".csv", ".wav", ".png")
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from tflmgen.input_sets.array_file import Array, VectorsError
 from tflmgen.input_sets.wav_file import read_sound
-from tflmgen.ir import DType, Port
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Port
 from tflmgen.user_files import DATA_LIMIT, open_regular
 
 _INTEGERS = (DType.INT8, DType.UINT8, DType.INT16, DType.UINT16, DType.INT32)

@@ -23,7 +23,8 @@ import numpy as np
 from tflmgen.frontend.tflite import printable
 from tflmgen.input_sets.array_file import Array, ArrayFile, VectorsError
 from tflmgen.input_sets.real_numbers import RealNumbers, takes_real_numbers
-from tflmgen.ir import DType, EntryPoint, Port, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.user_files import write_whole
 
 _STATEFUL = "stateful"

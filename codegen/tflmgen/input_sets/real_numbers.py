@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tflmgen.input_sets.array_file import Array
-from tflmgen.ir import Port
+from tflmgen.ir.graph import Port
 
 
 def takes_real_numbers(port: Port) -> bool:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tflmgen.errors import UsageError
 from tflmgen.input_sets.npz import VectorSet
-from tflmgen.ir import DType, EntryPoint, Port, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import EntryPoint, Port
 
 SEED = 20260101
 """Seed of the generated inputs: any number, as long as it stays the same."""

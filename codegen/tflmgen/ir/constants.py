@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.graph import Value
+from tflmgen.ir.graph.module import Value
 from tflmgen.ir.types import DType, TensorType
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Port, Value
+from tflmgen.ir.graph.module import Block, Call, Function, If, Module, Node, Op, Port, Value
 from tflmgen.ir.text import ValueNames, leading_elements
 from tflmgen.ir.types import Bound, TensorType
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 
-from tflmgen.ir.graph import (
+from tflmgen.ir.graph.module import (
     Block,
     Call,
     Function,

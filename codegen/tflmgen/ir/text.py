@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value
+from tflmgen.ir.graph.module import Block, Call, Function, If, Module, Node, Op, Value
 
 MAX_ELEMENTS = 8
 """Number of elements of a constant that are printed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tflmgen.errors import InternalError
-from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, operands_of
+from tflmgen.ir.graph.module import Block, Call, Function, If, Module, Node, Op, Value, While, operands_of
 
 
 def verify(module: Module, after: str) -> Module:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.operator import OperatorSpec
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.specification.operator import OperatorSpec
 
 Types = frozenset[DType | None]
 """Element types of one operand; None: it may be absent."""

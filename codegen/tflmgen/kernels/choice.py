@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
     CostedKernel,
@@ -24,9 +24,9 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.costs.estimate import estimate
+from tflmgen.kernels.costs.tuning import TUNING
 from tflmgen.kernels.declaration import declarations
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
-from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import (
     Convolution,
     DepthwiseConvolution,
@@ -37,7 +37,7 @@ from tflmgen.kernels.requests import (
     SlidingRequest,
     TransposedConvolution,
 )
-from tflmgen.kernels.tuning import TUNING
+from tflmgen.kernels.specification.window import Window
 
 PER_CHANNEL = 12
 """Bytes of a channel's bias, multiplier and shift, 32 bits each."""

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from tflmgen.ir import Cost, Kernel, Reader
+from tflmgen.ir.kernel import Cost, Kernel, Reader
 from tflmgen.kernels.costs.cost_model import CostModel
 from tflmgen.kernels.numeric.channel_arrays import HEADERS, read_channel_arrays
 from tflmgen.kernels.requests import KernelRequest

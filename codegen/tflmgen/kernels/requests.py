@@ -13,13 +13,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Cost, Kernel, OperatorInstance, Overlap, ParamValue, Target
+from tflmgen.ir.kernel import Cost, Kernel, OperatorInstance, Overlap, ParamValue, Target
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.turned_product import turned
-from tflmgen.kernels.numeric.weights import overlaps
-from tflmgen.kernels.numeric.window import Fields, Steps, Window
+from tflmgen.kernels.specification.weights import overlaps
+from tflmgen.kernels.specification.window import Fields, Steps, Window
 
 Factor = tuple[int, int]
 """(multiplier, shift) of tflmgen_requantize."""

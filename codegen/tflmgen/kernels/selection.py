@@ -7,25 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 
-from tflmgen.ir import (
-    Computation,
-    Kernel,
-    KernelChoice,
-    Module,
-    Op,
-    Part,
-    Pieces,
-    RowStream,
-    Selected,
-    Target,
-    Value,
-    View,
-    walk,
-)
+from tflmgen.ir.graph import Module, Op, Value, walk
+from tflmgen.ir.kernel import Kernel, KernelChoice, Part, Pieces, Selected, Target, View
+from tflmgen.ir.streams import Computation, RowStream
 from tflmgen.kernels.choice import estimated_together
 from tflmgen.kernels.costs.estimate import cycles_of
-from tflmgen.kernels.flash_budget import within_flash
-from tflmgen.kernels.operator import Operators
+from tflmgen.kernels.costs.flash_budget import within_flash
+from tflmgen.kernels.specification.operator import Operators
 from tflmgen.kernels.table import OPERATORS, instance_of_op
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from tflmgen.ir import Op, OperatorInstance, TensorType, Value, constant_array
+from tflmgen.ir import TensorType, constant_array
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import operators as families
-from tflmgen.kernels.operator import Operators, OperatorSpec
+from tflmgen.kernels.specification.operator import Operators, OperatorSpec
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
 

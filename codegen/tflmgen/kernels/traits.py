@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import Activation
 
 RowRule = Callable[[OperatorInstance, int], bool]

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from tflmgen.ir import Memory, Value
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import Memory
 from tflmgen.memory.liveness import Liveness
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tflmgen.ir import Block, Value, While, definitions_in, uses_in
+from tflmgen.ir.graph import Block, Value, While, definitions_in, uses_in
 from tflmgen.memory.schedule_tree import (
     Boundary,
     CallStep,

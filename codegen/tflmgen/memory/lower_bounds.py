@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 from tflmgen.kernels import Selection
 from tflmgen.memory.liveness import analyze, runs
 from tflmgen.memory.schedule_tree import schedule, walk_items

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Value
+from tflmgen.ir.graph import Value
 from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import runs
 from tflmgen.memory.schedule_tree import Boundary

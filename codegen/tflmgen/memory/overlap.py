@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tflmgen.ir import Called, Computation, Input, Kernel, Op, Value
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import Input, Kernel
+from tflmgen.ir.streams import Called, Computation
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import Liveness

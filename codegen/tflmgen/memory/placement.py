@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflmgen.kernels import TUNING
+from tflmgen.kernels.costs import TUNING
 from tflmgen.memory.first_fit import Overlaps, PlacedBlock, best_first_fit, constraints_of, improve, shared_bytes
 from tflmgen.memory.homes import HomeBuffer
 from tflmgen.memory.lower_bounds import peak

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Value
-from tflmgen.kernels import TUNING
+from tflmgen.ir.graph import Value
+from tflmgen.kernels.costs import TUNING
 from tflmgen.memory.homes import HomeBuffer, Spot
 from tflmgen.memory.liveness import Liveness
 from tflmgen.memory.schedule_tree import Boundary, CallStep, Schedule, boundaries, walk_items

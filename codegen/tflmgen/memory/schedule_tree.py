@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
 
-from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While, substitute
+from tflmgen.ir import substitute
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While
 
 
 @dataclass(frozen=True, slots=True)

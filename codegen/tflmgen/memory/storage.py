@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tflmgen.ir import Called, Computation, Kernel, Pieces, Scratch, Value, View
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import Kernel, Pieces, Scratch, View
+from tflmgen.ir.streams import Called, Computation
 from tflmgen.kernels import Selection
 from tflmgen.memory.homes import HomeBuffer, Homes, Spot
 from tflmgen.memory.liveness import Liveness

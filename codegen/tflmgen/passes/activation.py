@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tflmgen.ir import DType, Module, Op, TensorType, Value
-from tflmgen.kernels import FLOAT_MAX, OPERATORS, Activation, activation_range, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import OPERATORS, traits_of
+from tflmgen.kernels.numeric import FLOAT_MAX, Activation, activation_range
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 AS_OPERATOR = {operator.traits.clamp: name for name, operator in OPERATORS.items() if operator.traits.clamp is not None}

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import Module, Op, OperatorInstance, Value
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import OPERATORS, traits_of
 from tflmgen.passes.element_forms import VARIABLE, ElementForm, form_of, is_same, number, slope_below_zero
 from tflmgen.passes.exact_sums import NoFormError

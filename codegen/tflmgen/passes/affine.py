@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Op, TensorType, Value
-from tflmgen.kernels import Activation, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import Activation
 from tflmgen.passes.def_use import input_at, is_legal
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.single_precision import cancels, fits_float32

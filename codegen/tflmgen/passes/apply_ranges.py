@@ -7,17 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, If, Module, Node, Op, Removed, Value, While
-from tflmgen.kernels import (
-    TUNING,
-    Activation,
-    Interval,
-    activation_range,
-    instance_of,
-    output_ranges,
-    table_of,
-    traits_of,
-)
+from tflmgen.ir import DType
+from tflmgen.ir.graph import If, Module, Node, Op, Removed, Value, While
+from tflmgen.kernels import instance_of, output_ranges, table_of, traits_of
+from tflmgen.kernels.costs import TUNING
+from tflmgen.kernels.numeric import Activation, activation_range
+from tflmgen.kernels.ranges import Interval
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.range_analysis import Ranges

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Module, Op
-from tflmgen.kernels import PERMUTATIONS, Activation, SoftmaxAttributes, traits_of
+from tflmgen.ir.graph import Module, Op
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import Activation
+from tflmgen.kernels.operators import PERMUTATIONS, SoftmaxAttributes
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import Permutation, compose, is_identity, transposed, transposition
 from tflmgen.passes.single_precision import fits_float32

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Block,
-    If,
-    Module,
-    Node,
-    Op,
-    Rewriter,
-    Value,
-    blocks_of,
-    definitions_in,
-    operands_of,
-    substitute,
-    uses_in,
-    with_regions,
-)
+from tflmgen.ir import Rewriter, substitute, with_regions
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
 from tflmgen.passes.common_subexpressions import expression
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import If, Module, Node, Rewriter, Value, While
+from tflmgen.ir import Rewriter
+from tflmgen.ir.graph import If, Module, Node, Value, While
 from tflmgen.passes.constant_pool import Pool
 
 

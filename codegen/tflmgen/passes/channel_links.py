@@ -6,8 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflmgen.ir import DType, Op, OperatorInstance, Value
-from tflmgen.kernels import Integers, axes, axis_of, channels_of, input_type, paddings, traits_of
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.operators import axes, axis_of, paddings
+from tflmgen.kernels.ranges import Integers, channels_of
+from tflmgen.kernels.specification import input_type
 
 Link = tuple[Value, Integers, Value, Integers]
 """(value, a, value, b): channel a[i] of the first value is linked to channel b[i] of the second."""

@@ -5,21 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Block,
-    Call,
-    Function,
-    If,
-    Module,
-    Node,
-    Op,
-    Rewriter,
-    TensorType,
-    Value,
-    While,
-    substitute,
-    uses_in,
-)
+from tflmgen.ir import Rewriter, TensorType, substitute
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, uses_in
 
 
 def merge_common(module: Module) -> Module:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Ids, Module, TensorType, Value, constant_array, contents
+from tflmgen.ir import DType, Ids, TensorType, constant_array, contents
+from tflmgen.ir.graph import Module, Value
 
 
 class Pool:

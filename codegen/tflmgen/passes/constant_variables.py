@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Call, Function, Ids, Module, Value, substitute, walk
+from tflmgen.ir import Ids, substitute
+from tflmgen.ir.graph import Call, Function, Module, Value, walk
 
 
 def freeze_variables(module: Module) -> Module:

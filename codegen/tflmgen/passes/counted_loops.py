@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tflmgen.frontend import counters, trip_count
-from tflmgen.ir import Block, Module, Node, Rewriter, While
+from tflmgen.ir import Rewriter
+from tflmgen.ir.graph import Block, Module, Node, While
 from tflmgen.passes.constant_pool import Pool
 
 

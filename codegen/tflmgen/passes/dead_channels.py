@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Block, Module, Op, OperatorInstance, Value, While, blocks_of, operands_of, walk
-from tflmgen.kernels import (
-    Integers,
-    Interval,
-    channels_of,
-    input_type,
-    instance_of_op,
-    is_int16,
-    reaches_out,
-    traits_of,
-    weights_of,
-    zero_point,
-)
+from tflmgen.ir.graph import Block, Module, Op, Value, While, blocks_of, operands_of, walk
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import instance_of_op, reaches_out, traits_of, weights_of
+from tflmgen.kernels.ranges import Integers, Interval, channels_of
+from tflmgen.kernels.specification import input_type, is_int16, zero_point
 from tflmgen.passes.channel_links import links_of
 from tflmgen.passes.range_analysis import Ranges
 

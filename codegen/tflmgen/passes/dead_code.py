@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import Block, Call, Function, If, Module, Node, Op, Value, While, keep, walk
+from tflmgen.ir import keep
+from tflmgen.ir.graph import Block, Call, Function, If, Module, Node, Op, Value, While, walk
 
 Edges = Iterator[tuple[Value, Iterable[Value | None]]]
 

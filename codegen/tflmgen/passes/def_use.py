@@ -7,7 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import Module, Node, Op, OperatorInstance, Value, blocks_of, constant_array, operands_of, walk
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Module, Node, Op, Value, blocks_of, operands_of, walk
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import OPERATORS, Traits, instance_of_op, traits_of
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Module, Op, Value
-from tflmgen.kernels import Sliding, Window, constants_of, four, traits_of
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import Sliding, traits_of
+from tflmgen.kernels.operators import constants_of
+from tflmgen.kernels.specification import Window, four
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import view
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Narrowed, Op, Removed, TensorType, Value
-from tflmgen.kernels import Integers, channels_of, instance_of_op, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Module, Narrowed, Op, Removed, Value
+from tflmgen.kernels import instance_of_op, traits_of
+from tflmgen.kernels.ranges import Integers, channels_of
 from tflmgen.passes.channel_links import cuts_constants
 from tflmgen.passes.dead_channels import ChannelLiveness, known_inputs
 from tflmgen.passes.def_use import input_at

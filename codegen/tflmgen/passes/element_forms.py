@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.kernels import FLOAT_MAX, Activation
+from tflmgen.kernels.numeric import FLOAT_MAX, Activation
 from tflmgen.passes.exact_sums import ONE, NoFormError, Sum, atom, constant, exactly, is_rounded, matches
 
 MAX_PIECES = 8

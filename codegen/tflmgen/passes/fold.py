@@ -8,8 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import Module, Op, OperatorInstance
-from tflmgen.kernels import TUNING, Operators, fold, instance_of_op
+from tflmgen.ir.graph import Module, Op
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import fold, instance_of_op
+from tflmgen.kernels.costs import TUNING
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 Folding = Callable[[OperatorInstance], Sequence[NDArray[Any]] | None]

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import Call, Function, Ids, Module, Node, Op, Rewriter, Value, clone, substitute, walk
-from tflmgen.kernels import TUNING
+from tflmgen.ir import Ids, Rewriter, clone, substitute
+from tflmgen.ir.graph import Call, Function, Module, Node, Op, Value, walk
+from tflmgen.kernels.costs import TUNING
 
 
 def inline(module: Module) -> Module:

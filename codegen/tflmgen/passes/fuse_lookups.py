@@ -8,8 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Module, Op, OperatorInstance, TensorType, Value
-from tflmgen.kernels import ENTRIES, TUNING, fold, per_tensor, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import fold, traits_of
+from tflmgen.kernels.costs import TUNING
+from tflmgen.kernels.operators import ENTRIES
+from tflmgen.kernels.specification import per_tensor
 from tflmgen.passes.fused_regions import FusedRegion
 from tflmgen.passes.operator_rewriter import RegionRewriter
 

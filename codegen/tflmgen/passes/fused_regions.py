@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tflmgen.ir import Block, Module, Op, Value, blocks_of, operands_of
+from tflmgen.ir.graph import Block, Module, Op, Value, blocks_of, operands_of
 from tflmgen.kernels import traits_of
 from tflmgen.passes.def_use import Dataflow
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import If, Module, Node, Op, Value
-from tflmgen.kernels import Activation, Connective, Traits, traits_of
+from tflmgen.ir.graph import If, Module, Node, Op, Value
+from tflmgen.kernels import Connective, Traits, traits_of
+from tflmgen.kernels.numeric import Activation
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Block,
-    If,
-    Module,
-    Node,
-    Op,
-    Value,
-    While,
-    blocks_of,
-    definitions_in,
-    operands_of,
-    uses_in,
-    with_regions,
-)
-from tflmgen.kernels import TUNING, traits_of
+from tflmgen.ir import with_regions
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, While, blocks_of, definitions_in, operands_of, uses_in
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.costs import TUNING
 
 
 def hoist(module: Module) -> Module:

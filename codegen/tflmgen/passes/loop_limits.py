@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir import Module, While, walk
+from tflmgen.ir.graph import Module, While, walk
 
 MAX_LIMIT = 2**32 - 1
 """Largest limit: generated code counts iterations in 32 bits."""

@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Block,
-    Ids,
-    Module,
-    Node,
-    Op,
-    Rewriter,
-    Value,
-    While,
-    keep,
-    resolve,
-    resolve_operands,
-    substitute,
-    uses_in,
-    with_regions,
-)
+from tflmgen.ir import Ids, Rewriter, keep, resolve, resolve_operands, substitute, with_regions
+from tflmgen.ir.graph import Block, Module, Node, Op, Value, While, uses_in
 from tflmgen.kernels import traits_of
 from tflmgen.passes.common_subexpressions import expression
 from tflmgen.passes.constant_pool import Pool

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tflmgen.ir import Module, Op, Value, walk
-from tflmgen.kernels import BatchMatmulAttributes, traits_of
+from tflmgen.ir.graph import Module, Op, Value, walk
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.operators import BatchMatmulAttributes
 from tflmgen.passes.def_use import input_at
 
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import Module, Op, Value
-from tflmgen.kernels import Activation, FullyConnectedAttributes, traits_of
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import Activation
+from tflmgen.kernels.operators import FullyConnectedAttributes
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import Permutation, inverse, transposition, view
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Node, Op, Quantization, TensorType, Value
-from tflmgen.kernels import OUTPUT_CHANNELS, Traits, instance_of, rows_cut, traits_of
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.graph import Module, Node, Op, Value
+from tflmgen.kernels import Traits, instance_of, traits_of
+from tflmgen.kernels.operators import OUTPUT_CHANNELS, rows_cut
 from tflmgen.passes.def_use import input_at
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Module, Op, TensorType, Value
-from tflmgen.kernels import is_per_channel, traits_of
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import is_per_channel
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 
 

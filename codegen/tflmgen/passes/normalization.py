@@ -6,8 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Op, TensorType, Value
-from tflmgen.kernels import NormalizeAttributes, Reals, SoftmaxAttributes, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import Reals
+from tflmgen.kernels.operators import NormalizeAttributes, SoftmaxAttributes
 from tflmgen.passes.exact_sums import HALF_STEP, ONE, Coefficient, NoFormError, Product, Sum
 from tflmgen.passes.fused_regions import FusedRegion, Regions
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
 
-from tflmgen.ir import Module, Node, Op, Rewriter, Value, resolve_operands
+from tflmgen.ir import Rewriter, resolve_operands
+from tflmgen.ir.graph import Module, Node, Op, Value
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.fused_regions import FusedRegion, Regions

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import Module, Op, Value
-from tflmgen.kernels import Activation, Sliding, Steps, Window, four, paddings, traits_of
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import Sliding, traits_of
+from tflmgen.kernels.numeric import Activation
+from tflmgen.kernels.operators import paddings
+from tflmgen.kernels.specification import Steps, Window, four
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import view
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir import Dim, Node, Op, Value
-from tflmgen.kernels import Dimensions, permutation_of, traits_of
+from tflmgen.ir import Dim
+from tflmgen.ir.graph import Node, Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.operators import Dimensions, permutation_of
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 

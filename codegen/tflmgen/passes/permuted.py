@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import Op, Value
-from tflmgen.kernels import axes, paddings, traits_of
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.operators import axes, paddings
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow, is_legal
 from tflmgen.passes.permutation import Permutation, inverse, is_identity, moves_nothing, permuted, view

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir import Module, verify
-from tflmgen.kernels import OPERATORS, Operators
+from tflmgen.ir import verify
+from tflmgen.ir.graph import Module
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.activation import fuse_activation
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.affine import fold_affine

@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Block,
-    DType,
-    Ids,
-    If,
-    Module,
-    Node,
-    Op,
-    Rewriter,
-    TensorType,
-    Value,
-    While,
-    blocks_of,
-    operands_of,
-    walk,
-)
+from tflmgen.ir import DType, Ids, Rewriter, TensorType
+from tflmgen.ir.graph import Block, If, Module, Node, Op, Value, While, blocks_of, operands_of, walk
 from tflmgen.kernels import NumberConversion, traits_of
 from tflmgen.passes.def_use import input_at
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tflmgen.frontend import counters
-from tflmgen.ir import Block, Call, If, Module, Node, Op, Value, While, constant_array, walk
-from tflmgen.kernels import Integers, Interval, channels_of, instance_of_op, of_array, output_ranges, whole
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Block, Call, If, Module, Node, Op, Value, While, walk
+from tflmgen.kernels import instance_of_op, output_ranges
+from tflmgen.kernels.ranges import Integers, Interval, channels_of, of_array, whole
 from tflmgen.passes.refine_by_comparison import refined
 from tflmgen.reference import Claims
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 from tflmgen.passes.apply_ranges import use_known_values
 from tflmgen.passes.dead_channels import ChannelLiveness
 from tflmgen.passes.drop_channels import drop_channels

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tflmgen.ir import DType, Op, Value
-from tflmgen.kernels import OPERATORS, Real, Reals, traits_of
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels import OPERATORS, traits_of
+from tflmgen.kernels.numeric import Real, Reals
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.fused_regions import FusedRegion
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from tflmgen.ir import DType, Op, Value
-from tflmgen.kernels import Comparison, Connective, Interval, traits_of
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels import Comparison, Connective, traits_of
+from tflmgen.kernels.ranges import Interval
 
 Scope = dict[Value, Interval]
 Reader = Callable[[Value, Scope], Interval | None]

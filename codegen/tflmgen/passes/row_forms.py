@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance, Value
-from tflmgen.kernels import Activation, axes
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.numeric import Activation
+from tflmgen.kernels.operators import axes
 from tflmgen.passes.exact_sums import NoFormError, Product, Sum, atom, constant
 
 Array = NDArray[Any]

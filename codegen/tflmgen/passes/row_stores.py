@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Module, Op, Value
-from tflmgen.kernels import Activation, Comparison, traits_of
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Module, Op, Value
+from tflmgen.kernels import Comparison, traits_of
+from tflmgen.kernels.numeric import Activation
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement
 from tflmgen.passes.permutation import compose, is_identity, permuted, transpose, transposed, transposition, view
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tflmgen.ir import Block, Module, Node, Op, Value, blocks_of, operands_of, uses_in, with_regions
+from tflmgen.ir import with_regions
+from tflmgen.ir.graph import Block, Module, Node, Op, Value, blocks_of, operands_of, uses_in
 from tflmgen.passes.constant_pool import Pool
 from tflmgen.passes.def_use import Dataflow
 from tflmgen.passes.operator_rewriter import OperatorRewriter, Replacement

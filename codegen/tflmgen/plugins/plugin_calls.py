@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import TflmgenError
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
-from tflmgen.kernels import OperatorSpec, Options, Rule, Shape, State
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
+from tflmgen.kernels.specification import OperatorSpec, Options, Rule, Shape, State
 
 Array = NDArray[Any]
 

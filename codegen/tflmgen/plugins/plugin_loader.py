@@ -21,7 +21,9 @@ from pathlib import Path
 from types import ModuleType
 
 from tflmgen.frontend.tflite import CUSTOM
-from tflmgen.kernels import OPERATORS, CustomOperator, OperatorSpec, Rule
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.operators import CustomOperator
+from tflmgen.kernels.specification import OperatorSpec, Rule
 from tflmgen.plugins.plugin_calls import PluginError, describe_fault, guarded_row
 
 GROUP = "tflmgen.operators"

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance, elements_of
-from tflmgen.kernels import CUSTOM_OPTIONS, OPERATORS, Operators, OperatorSpec
+from tflmgen.ir import elements_of
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.specification import CUSTOM_OPTIONS, Operators, OperatorSpec
 from tflmgen.reference import Array, CustomReference, CustomReferences, Operation, UnsupportedError
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tflmgen.errors import BudgetError, TflmgenError
 from tflmgen.hardware import PLACED, Board, list_boards
-from tflmgen.kernels import WINOGRAD
+from tflmgen.kernels.costs import WINOGRAD
 from tflmgen.project.platformio import BuildError
 from tflmgen.terminal import count
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tflmgen.compiler import Compilation, compile_module
 from tflmgen.hardware import Board
-from tflmgen.ir import Block, EntryPoint, Function, Module
+from tflmgen.ir.graph import Block, EntryPoint, Function, Module
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import Project, write
 from tflmgen.project.firmware_build import compile_project, project_of

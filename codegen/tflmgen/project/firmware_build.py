@@ -13,7 +13,7 @@ from typing import Any
 from tflmgen.compiler import Compilation, Report, compile_model, estimate_model, unchecked, unreported
 from tflmgen.frontend import TensorKey
 from tflmgen.hardware import Board
-from tflmgen.ir import Target
+from tflmgen.ir.kernel import Target
 from tflmgen.options import BuildOptions
 from tflmgen.project.assemble import LIBRARY, MAIN, Project, assemble
 from tflmgen.project.budget import check_plan, check_weights, explain_overflow, room_for_weights

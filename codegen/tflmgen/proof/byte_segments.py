@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
+from tflmgen.ir.program import (
     Assembly,
     Fixed,
     Instruction,

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import Port, Program, TensorType
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Port
+from tflmgen.ir.program import Program
 from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_library_text import arena_sizes
 from tflmgen.proof.c_syntax import Node, field, integer, literal, parse, parts, text_of, unwrapped, words_of

@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.ir import GUARD_BYTES, DeviceChecks, Program
+from tflmgen.ir import GUARD_BYTES, DeviceChecks
+from tflmgen.ir.program import Program
 from tflmgen.proof.c_syntax import Node, words_of
 
 _DECLARED = re.compile(r"\b(?:guards|has_guards|constants|has_intact_constants)\b")

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from tflmgen.ir import Access, DType, EntryPoint, Fixed, Port, Program, ProgramFunction, Slot
+from tflmgen.ir import DType
+from tflmgen.ir.graph import EntryPoint, Port
+from tflmgen.ir.program import Access, Fixed, Program, ProgramFunction, Slot
 from tflmgen.proof.c_fault_checks import FaultText
 from tflmgen.proof.c_statements import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, unwrapped, words_of

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from tflmgen.errors import UsageError
-from tflmgen.ir import ParamValue
+from tflmgen.ir.kernel import ParamValue
 
 Number = int | float | bool
 

@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import NO_CHECKS, ConstantArray, DeviceChecks, DType, KernelCall, ParamValue, Program, ProgramFunction
+from tflmgen.ir import NO_CHECKS, DeviceChecks, DType
+from tflmgen.ir.kernel import ConstantArray, ParamValue
+from tflmgen.ir.program import KernelCall, Program, ProgramFunction
 from tflmgen.proof import c_statements, program_statements
 from tflmgen.proof.c_api_text import check_api
 from tflmgen.proof.c_fault_checks import FaultText

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
+from tflmgen.ir.program import (
     InputArgument,
     Instruction,
     KernelCall,
-    LineBuffer,
-    MovingPointer,
     OutputArgument,
     ProgramFunction,
     Rename,
@@ -25,6 +23,7 @@ from tflmgen.ir import (
     Transfer,
     Work,
 )
+from tflmgen.ir.streams import LineBuffer, MovingPointer
 
 _INPUT = -1
 """Stands for the stream's input where stages are numbered."""

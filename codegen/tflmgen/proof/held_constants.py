@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.ir import ConstantArray, Flash, Place, Value
+from tflmgen.ir.graph import Value
+from tflmgen.ir.kernel import ConstantArray
+from tflmgen.ir.program import Flash, Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from tflmgen.ir import (
-    Argument,
-    Assembly,
-    Called,
+from tflmgen.ir.graph import Op
+from tflmgen.ir.kernel import (
     ConstantArray,
-    Fixed,
     Input,
-    InputArgument,
     Kernel,
-    KernelCall,
     KernelChoice,
-    Op,
     Operand,
     Output,
-    OutputArgument,
     Pieces,
-    Rename,
-    RowStream,
     Scratch,
     Selected,
-    Slot,
     View,
-    Work,
 )
+from tflmgen.ir.program import Argument, Assembly, Fixed, InputArgument, KernelCall, OutputArgument, Rename, Slot, Work
+from tflmgen.ir.streams import Called, RowStream
 from tflmgen.proof.held_constants import FlashContents
 from tflmgen.proof.row_calls import runs_stream
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance, TensorType
+from tflmgen.ir import TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.proof.array_calls import ArrayCall, Check, compare
 from tflmgen.proof.layer_numbers import LAYERS, Integers, channel_scales, fixed_point, layer_numbers, zero_of
 from tflmgen.proof.table_arrays import CHECKS as OF_TABLES

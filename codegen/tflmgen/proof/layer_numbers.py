@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance, TensorType
+from tflmgen.ir import TensorType
+from tflmgen.ir.kernel import OperatorInstance
 
 Integers = NDArray[np.int64]
 

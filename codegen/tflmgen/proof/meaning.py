@@ -14,35 +14,37 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
-    Assembly,
+from tflmgen.ir import substitute
+from tflmgen.ir.graph import (
     Block,
-    Branch,
     Call,
     Function,
     If,
+    Module,
+    Node,
+    Op,
+    Value,
+    While,
+    blocks_of,
+    definitions_in,
+    operands_of,
+    uses_in,
+)
+from tflmgen.ir.kernel import Selected
+from tflmgen.ir.program import (
+    Assembly,
+    Branch,
     Instruction,
     Invoke,
     KernelCall,
     Loop,
-    Module,
-    Node,
-    Op,
     OutputArgument,
     Prefetch,
     PrefetchWait,
     Program,
     ProgramFunction,
     Rename,
-    Selected,
     Transfer,
-    Value,
-    While,
-    blocks_of,
-    definitions_in,
-    operands_of,
-    substitute,
-    uses_in,
 )
 from tflmgen.proof.held_constants import FlashContents
 from tflmgen.proof.kernel_calls import computes

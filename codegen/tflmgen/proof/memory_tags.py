@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
+from tflmgen.ir.graph import Value
+from tflmgen.ir.program import (
     Access,
     Assembly,
     Branch,
@@ -21,7 +22,6 @@ from tflmgen.ir import (
     Prefetch,
     PrefetchWait,
     Slot,
-    Value,
 )
 from tflmgen.proof.byte_segments import Span
 

@@ -14,31 +14,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
-    Flash,
-    InputArgument,
-    KernelCall,
-    Module,
-    Op,
+from tflmgen.ir import constant_array
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import (
     OperatorInstance,
-    OutputArgument,
     Outputs,
     PackedCall,
     Params,
     ParamValue,
-    Place,
-    Program,
     Reader,
-    RowStream,
     Selected,
     Unpacked,
     UnpackedPart,
     UnpackedSums,
-    Work,
-    constant_array,
-    walk,
-    walk_instructions,
 )
+from tflmgen.ir.program import Flash, InputArgument, KernelCall, OutputArgument, Place, Program, Work, walk_instructions
+from tflmgen.ir.streams import RowStream
 from tflmgen.proof.array_calls import ArrayCall
 from tflmgen.proof.layer_arrays import arrays_problem
 from tflmgen.proof.layer_numbers import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tflmgen.ir import (
+from tflmgen.ir.kernel import Params
+from tflmgen.ir.program import (
     Assembly,
     Branch,
     ByteCopy,
@@ -13,11 +14,7 @@ from tflmgen.ir import (
     Instruction,
     Invoke,
     KernelCall,
-    LineBuffer,
-    LineMove,
     Loop,
-    MovingPointer,
-    Params,
     Place,
     Prefetch,
     PrefetchWait,
@@ -31,6 +28,7 @@ from tflmgen.ir import (
     Work,
     walk_instructions,
 )
+from tflmgen.ir.streams import LineBuffer, LineMove, MovingPointer
 from tflmgen.proof.statements import (
     NULL,
     Advance,

@@ -7,24 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import (
-    ConstantArray,
-    Input,
-    LineBuffer,
-    MovingPointer,
-    Op,
-    Operand,
-    Output,
-    RowArgument,
-    RowCall,
-    RowCallAt,
-    RowProgram,
-    RowStage,
-    RowStream,
-    Scratch,
-    Value,
-    Work,
-)
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import ConstantArray, Input, Operand, Output, Scratch
+from tflmgen.ir.program import RowArgument, RowCallAt, RowProgram, Work
+from tflmgen.ir.streams import LineBuffer, MovingPointer, RowCall, RowStage, RowStream
 from tflmgen.proof.held_constants import FlashContents
 
 INPUT = -1

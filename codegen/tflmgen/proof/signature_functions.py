@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir import Port
+from tflmgen.ir.graph import Port
 
 BLOB_HEADER_BYTES = 28
 """First bytes of a saved state."""

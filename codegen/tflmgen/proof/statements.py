@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tflmgen.ir import ParamValue
+from tflmgen.ir.kernel import ParamValue
 
 
 @dataclass(frozen=True, slots=True)

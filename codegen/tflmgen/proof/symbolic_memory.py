@@ -14,7 +14,8 @@ from dataclasses import replace
 from itertools import combinations
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import (
+from tflmgen.ir.graph import Value
+from tflmgen.ir.program import (
     Access,
     Assembly,
     Branch,
@@ -35,7 +36,6 @@ from tflmgen.ir import (
     Rename,
     Slot,
     Transfer,
-    Value,
     Work,
 )
 from tflmgen.proof.byte_segments import Segments, Span

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.proof.array_calls import ArrayCall, Check, compare
 from tflmgen.proof.layer_numbers import fixed_point, zero_of
 from tflmgen.reference import Array, element_results, results_on_constants

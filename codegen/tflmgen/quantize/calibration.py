@@ -13,7 +13,8 @@ from tflmgen.frontend import TensorKey
 from tflmgen.frontend.tflite import FileTensor, Model
 from tflmgen.input_sets import Vectors
 from tflmgen.ir import DType
-from tflmgen.kernels import OPERATORS, Operators
+from tflmgen.kernels import OPERATORS
+from tflmgen.kernels.specification import Operators
 from tflmgen.quantize.decisions import DecisionLog
 from tflmgen.quantize.observed_build import ObservedBuild, observed_build
 from tflmgen.quantize.statistics import Accumulator, Calibration, TensorStatistics, Unreached, statistics_of

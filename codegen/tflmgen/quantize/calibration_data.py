@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from tflmgen.input_sets import Vectors, VectorsError, VectorSet, choose_signature, has_inputs_only, read_input_sets
-from tflmgen.ir import EntryPoint
+from tflmgen.ir.graph import EntryPoint
 
 FEW_SAMPLES = 32
 """Sets below which a warning says that ranges rest on few samples; TensorFlow's guide asks for some hundreds."""

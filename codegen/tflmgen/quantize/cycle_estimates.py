@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from tflmgen.frontend import Shape, TensorKey, find_bounds, import_model
 from tflmgen.frontend.model_graph import OperatorKey
 from tflmgen.frontend.tflite import FileOperator, Model, SubGraph, write_model
-from tflmgen.ir import Op, Pieces, Target, View, walk
-from tflmgen.kernels import OPERATORS, Selector, cycles_of, traits_of
+from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.kernel import Pieces, Target, View
+from tflmgen.kernels import OPERATORS, Selector, traits_of
+from tflmgen.kernels.costs import cycles_of
 from tflmgen.passes import run_passes
 
 CORE = "Cortex-M4"

@@ -15,7 +15,7 @@ from tflmgen.frontend import TensorKey
 from tflmgen.frontend.model_graph import OperatorKey
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import Vectors, VectorSet
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.quantize.decisions import DecisionLog
 from tflmgen.quantize.observed_build import ObservedBuild
 from tflmgen.quantize.output_errors import OutputError, output_error

@@ -26,7 +26,8 @@ from tflmgen.frontend.model_graph import (
     weight_places,
 )
 from tflmgen.frontend.tflite import FileOperator, FileTensor, SubGraph
-from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import OPERATORS, reference_runtimes, traits_of
 from tflmgen.quantize.element_types import quantized, range_quantization, weight_quantization
 

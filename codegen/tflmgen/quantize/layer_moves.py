@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from tflmgen.frontend.model_graph import SubGraphRewrite, TensorUses, constant_values, fused_activation
 from tflmgen.frontend.tflite import FileOperator, Model, SubGraph, options_with_defaults
 from tflmgen.ir import DType
-from tflmgen.kernels import is_per_channel, traits_of
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import is_per_channel
 from tflmgen.quantize.integer_forms import bias_operand, weight_operands
 
 

@@ -33,8 +33,11 @@ from tflmgen.explore import unsearched_plan
 from tflmgen.frontend import Shape, TensorKey, find_bounds, import_observed
 from tflmgen.frontend.tflite import Model
 from tflmgen.input_sets import VectorSet
-from tflmgen.ir import EntryPoint, Op, Target, TensorType, walk
-from tflmgen.kernels import OPERATORS, Operators, Selector
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import EntryPoint, Op, walk
+from tflmgen.ir.kernel import Target
+from tflmgen.kernels import OPERATORS, Selector
+from tflmgen.kernels.specification import Operators
 from tflmgen.quantize.decisions import EndlessLoopError
 from tflmgen.quantize.observed_steps import MARKS, ObservedStep, ShownPart, ShownTensor, observed_steps
 from tflmgen.toolchain import find_host_compiler, run_tool

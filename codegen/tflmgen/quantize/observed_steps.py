@@ -10,23 +10,22 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend import ObservedModule, TensorKey
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.graph import Origin, Value
+from tflmgen.ir.program import (
     Access,
     Assembly,
     Branch,
-    DType,
     Instruction,
     Invoke,
     KernelCall,
     Loop,
-    Origin,
     OutputArgument,
     Program,
     Rename,
-    Value,
     walk_instructions,
 )
-from tflmgen.kernels import header_constant
+from tflmgen.kernels.numeric import header_constant
 
 MARKS = {
     header_constant("memory.h", f"TFLMGEN_LAYER_{word.upper()}"): word

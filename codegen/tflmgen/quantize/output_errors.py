@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import EntryPoint
+from tflmgen.ir.graph import EntryPoint
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

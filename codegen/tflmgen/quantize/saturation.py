@@ -16,7 +16,8 @@ from tflmgen.frontend import TensorKey
 from tflmgen.frontend.model_graph import OperatorKey, bindings, constant_values
 from tflmgen.frontend.tflite import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
-from tflmgen.kernels import Activation, traits_of
+from tflmgen.kernels import traits_of
+from tflmgen.kernels.numeric import Activation
 from tflmgen.quantize.element_types import EVERYTHING, NOTHING, Range, clipped, hull
 from tflmgen.quantize.integer_forms import Form, finite_range, float_instance, real_operands, real_results
 from tflmgen.quantize.web_constraints import Webs, result_key

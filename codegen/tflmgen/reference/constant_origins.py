@@ -12,7 +12,7 @@ import re
 
 from tflmgen.errors import InternalError
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 
 _OF_FILE = re.compile(r"(\d+)\.(\d+)")
 _OF_CONTENTS = re.compile(r"folded\.([0-9a-f]{32})")

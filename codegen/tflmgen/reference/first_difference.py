@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import Value
+from tflmgen.ir.graph import Value
 from tflmgen.reference.operation import Array
 
 TOLERANCE = 1e-4

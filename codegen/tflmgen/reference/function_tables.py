@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance, TensorType
+from tflmgen.ir import TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.definitions import elementwise_unary, image_resizing, probability_rows
 from tflmgen.reference.definitions.evaluations import EVALUATIONS

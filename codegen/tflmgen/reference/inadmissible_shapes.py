@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tflmgen.frontend.tflite import FileSignature
-from tflmgen.ir import Dim, Module, Port, walk
+from tflmgen.ir import Dim
+from tflmgen.ir.graph import Module, Port, walk
 from tflmgen.reference.file_interpreter import Interpreter
 from tflmgen.reference.operation import Array
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import DType, Port, TensorType, elements_of
+from tflmgen.ir import DType, TensorType, elements_of
+from tflmgen.ir.graph import Port
 from tflmgen.reference.branch_search import BranchSearch
 from tflmgen.reference.definitions.evaluations import COMPARISONS
 from tflmgen.reference.definitions.type_conversions import dequantized, requantized_reals

@@ -11,20 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tflmgen.ir import (
-    Block,
-    DType,
-    EntryPoint,
-    If,
-    Module,
-    Node,
-    Op,
-    Quantization,
-    TensorType,
-    Value,
-    While,
-    elements_of,
-)
+from tflmgen.ir import DType, Quantization, TensorType, elements_of
+from tflmgen.ir.graph import Block, EntryPoint, If, Module, Node, Op, Value, While
 from tflmgen.reference.attribute_options import options_of_attributes
 from tflmgen.reference.definitions.evaluations import EVALUATIONS
 from tflmgen.reference.operation import Array, CustomReferences, Operation, UnsupportedError

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tflmgen.ir import Op, Value, While
+from tflmgen.ir.graph import Op, Value, While
 from tflmgen.reference.operation import Array
 
 Bounds = tuple[Array, Array]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tflmgen.errors import InternalError
 from tflmgen.frontend.tflite import FileSignature, Model
-from tflmgen.ir import EntryPoint, Module
+from tflmgen.ir.graph import EntryPoint, Module
 from tflmgen.reference.branch_search import BranchSearch, branches_of
 from tflmgen.reference.constant_origins import check_origins
 from tflmgen.reference.file_interpreter import Interpreter

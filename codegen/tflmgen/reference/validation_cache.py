@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from tflmgen.frontend.tflite import Model
-from tflmgen.ir import Module
+from tflmgen.ir.graph import Module
 from tflmgen.reference.range_claims import Claims
 from tflmgen.reference.validation import NO_CONTEXT, ValidationContext, validate
 from tflmgen.reference.validation_result import EFFORTS, Validation

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tflmgen.ir import EntryPoint, Port
+from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.reference.module_interpreter import ModuleInterpreter, ObserveValue
 from tflmgen.reference.operation import Array
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite import FileTensor, Model
-from tflmgen.ir import Port
+from tflmgen.ir.graph import Port
 from tflmgen.reference import (
     Array,
     Budget,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir import Op
+from tflmgen.ir.graph import Op
 from tflmgen.passes.affine import fold_affine
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.identities import drop_identities

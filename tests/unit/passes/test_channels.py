@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from support.graph_parser import parse_graph
 from tflmgen.ir.constants import constant_array
-from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.graph.module import Module, Op, walk
 from tflmgen.passes.range_pass import range_pass
 
 STEPS = "stride_h=1, stride_w=1, dilation_h_factor=1, dilation_w_factor=1"

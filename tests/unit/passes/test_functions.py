@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.graph.module import Module, Op, walk
 from tflmgen.passes.activation_functions import fuse_functions
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.fuse_lookups import fuse_lookups

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir import Op
+from tflmgen.ir.graph import Op
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.normalization import fuse_normalization
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir.graph import Module, Value, Variable
+from tflmgen.ir.graph.module import Module, Value, Variable
 from tflmgen.passes.constant_variables import freeze_variables
 from tflmgen.passes.dead_code import prune
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir.graph import Module, Op, While, walk
+from tflmgen.ir.graph.module import Module, Op, While, walk
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.operators.arithmetic import Fused
 from tflmgen.kernels.ranges.intervals import Interval

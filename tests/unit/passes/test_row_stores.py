@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.graph_parser import parse_graph
-from tflmgen.ir import Kernel, Module, Op, Target, walk
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import Kernel, Target
 from tflmgen.kernels import Selector
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.row_stores import store_rows

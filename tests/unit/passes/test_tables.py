@@ -9,7 +9,7 @@ import pytest
 from support.model_writer import ModelWriter
 from support.native import Invocation, build_native, run_native
 from support.pipeline import Stages, compile_bytes
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 
 ROWS, WIDTH = 40, 6
 RNG = np.random.default_rng(4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from support.graph_parser import parse_graph, same_graph
-from tflmgen.ir.graph import Op, walk
+from tflmgen.ir.graph.module import Op, walk
 from tflmgen.passes.dead_code import prune
 from tflmgen.passes.pipeline import run_passes
 from tflmgen.passes.transposes import fuse_transposes, sink_transposes

@@ -10,21 +10,9 @@ from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.row_order import INPUT, Wiring
 from tflmgen.explore.streams.row_slices import row_bytes
 from tflmgen.explore.streams.stream_plan import plan_stream
-from tflmgen.ir import (
-    Input,
-    Module,
-    Node,
-    Op,
-    Operand,
-    Output,
-    Overlap,
-    RowStage,
-    RowStream,
-    Scratch,
-    Target,
-    Value,
-    walk,
-)
+from tflmgen.ir.graph import Module, Node, Op, Value, walk
+from tflmgen.ir.kernel import Input, Operand, Output, Overlap, Scratch, Target
+from tflmgen.ir.streams import RowStage, RowStream
 
 STREAM = "STREAM"
 """Name of the operator, which no file contains."""

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from tflmgen.explore.streams.chain import stream_op
 from tflmgen.explore.streams.row_kernels import RowKernels
 from tflmgen.explore.streams.stream_memory import BlockLiveness, Segment, single, streams
-from tflmgen.ir import Block, Module, Node, Op, Rewriter, Target
+from tflmgen.ir import Rewriter
+from tflmgen.ir.graph import Block, Module, Node, Op
+from tflmgen.ir.kernel import Target
 from tflmgen.kernels import Selection
 
 

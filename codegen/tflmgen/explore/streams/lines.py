@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, RowProgress, RowTick, Wiring
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 
 
 @dataclass(frozen=True, slots=True)

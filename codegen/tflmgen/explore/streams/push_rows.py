@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir import EntryPoint, Function, Ids, Module, Op, Origin, Value
+from tflmgen.ir import Ids
+from tflmgen.ir.graph import EntryPoint, Function, Module, Op, Origin, Value
 
 PUSH = "PUSH"
 """Name of the operator from one row of an input to the whole input, which no file contains."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tflmgen.explore.streams.row_slices import RowOperator, row_operator
-from tflmgen.ir import CostedKernel, KernelChoice, Op, Target
+from tflmgen.ir.graph import Op
+from tflmgen.ir.kernel import CostedKernel, KernelChoice, Target
 
 KernelRanks = tuple[int, ...]
 """Rank of the kernel of each operator of a stream: 0 is the fastest."""

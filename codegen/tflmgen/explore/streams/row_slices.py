@@ -10,19 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.explore.streams.push_rows import PUSH
-from tflmgen.ir import Input, Kernel, KernelChoice, Op, OperatorInstance, Output, Target, TensorType, Value
-from tflmgen.kernels import (
-    OPERATORS,
-    Sliding,
-    Steps,
-    Window,
-    four,
-    instance_of,
-    is_hybrid,
-    pool_by_rows,
-    reduces_rows,
-    traits_of,
-)
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.ir.kernel import Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.kernels import OPERATORS, Sliding, instance_of, traits_of
+from tflmgen.kernels.operators import pool_by_rows, reduces_rows
+from tflmgen.kernels.specification import Steps, Window, four, is_hybrid
 
 
 @dataclass(frozen=True, slots=True)

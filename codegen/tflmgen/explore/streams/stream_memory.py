@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from tflmgen.explore.streams.chain import wire
 from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.stream_plan import estimates
-from tflmgen.ir import Block, Called, Node, Op, Scratch, Value, blocks_of, operands_of, uses_in
-from tflmgen.kernels import TUNING, Selection, cycles_of, traits_of
+from tflmgen.ir.graph import Block, Node, Op, Value, blocks_of, operands_of, uses_in
+from tflmgen.ir.kernel import Scratch
+from tflmgen.ir.streams import Called
+from tflmgen.kernels import Selection, traits_of
+from tflmgen.kernels.costs import TUNING, cycles_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from tflmgen.explore.streams.lines import Lines, lay_lines
 from tflmgen.explore.streams.row_kernels import KernelRanks, RowKernels
 from tflmgen.explore.streams.row_order import INPUT, RowOrder, RowProgress, Wiring, order_rows
 from tflmgen.explore.streams.row_slices import row_bytes
-from tflmgen.ir import CostedKernel, Kernel, LineBuffer, LineMove, MovingPointer, RowCall, Scratch
-from tflmgen.kernels import TUNING, cycles_of, scratch_bytes
+from tflmgen.ir.kernel import CostedKernel, Kernel, Scratch
+from tflmgen.ir.streams import LineBuffer, LineMove, MovingPointer, RowCall
+from tflmgen.kernels import scratch_bytes
+from tflmgen.kernels.costs import TUNING, cycles_of
 from tflmgen.memory import PlacedBlock, peak, place
 
 WORD = 4

@@ -15,7 +15,8 @@ from tflmgen.frontend.model_graph.integer_tensors import ElementType, bias_eleme
 from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite
 from tflmgen.frontend.onnx.layout_graph import Codes
 from tflmgen.frontend.tflite.model import ABSENT, FileOperator, SubGraph
-from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType, contents, elements_of
+from tflmgen.ir import DType, Quantization, TensorType, contents, elements_of
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels import OPERATORS, reference_runtimes
 
 Array = NDArray[Any]

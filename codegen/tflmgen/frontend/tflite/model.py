@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tflmgen.ir import BlockQuantization, DType, Quantization, StagePart, StageWindow
+from tflmgen.ir import BlockQuantization, DType, Quantization
+from tflmgen.ir.graph import StagePart, StageWindow
 
 ABSENT = -1
 """Index of a tensor, among the inputs of an operator, that stands for an optional input that is not there."""

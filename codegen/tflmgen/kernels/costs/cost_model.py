@@ -11,7 +11,7 @@ from tflmgen.kernels.costs import rows
 from tflmgen.kernels.costs.term import Blocking, Numbers, Term
 from tflmgen.kernels.costs.window_terms import WINDOW_TERMS
 from tflmgen.kernels.costs.windows import Windows, channel_parts, convolution_parts, transposed_parts
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 
 FEW = header_constant("common.h", "TFLMGEN_FEW_ELEMENTS")
 """Elements up to which element-wise kernels are inlined and specialised."""

@@ -12,7 +12,9 @@ from importlib.resources import files
 from math import ceil
 
 from tflmgen.architectures import core_named
-from tflmgen.ir import ConstantArray, CostedKernel, DType, Kernel, KernelChoice, RowStream, Selected
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, CostedKernel, Kernel, KernelChoice, Selected
+from tflmgen.ir.streams import RowStream
 from tflmgen.kernels.costs.term import Numbers
 from tflmgen.kernels.declaration import cost_models
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import Cost, Input, Kernel, Output, Params
+from tflmgen.ir.kernel import Cost, Input, Kernel, Output, Params
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.fixed_point import INT32_END, requantized
@@ -15,7 +15,7 @@ from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.requests import Addition
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
 
 SHIFTS = (22, 21, 20, 19)
 """Fraction bits of the sum, the best first; fewer where factors or sums are large."""

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, DspRequantisations, Requantisation
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import INT32_END
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers, accumulators
 
 SHIFT = header_constant("dsp.h", "TFLMGEN_DSP_SHIFT")

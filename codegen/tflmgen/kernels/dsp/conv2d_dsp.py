@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -37,15 +37,15 @@ from tflmgen.kernels.dsp.dsp_requantisation import (
     weights_of_pairs,
 )
 from tflmgen.kernels.dsp.padding_rows import PaddingRows
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.stream_words import pair_firsts
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
-from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import FORWARD, go_backward, overlaps, params
+from tflmgen.kernels.specification.window import Window
 
 HEADER = "conv2d_dsp.h"
 BLOCK = header_constant("conv2d_block_dsp.h", "TFLMGEN_CONV2D_DSP_PIXELS")

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -29,10 +29,10 @@ from tflmgen.kernels.dsp.dsp_requantisation import DspRequantisations, first_sum
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.packed_readers import reading_phases, without_padding
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import params
+from tflmgen.kernels.specification.window import Fields
 
 HEADER = "conv2d_parts_dsp.h"
 

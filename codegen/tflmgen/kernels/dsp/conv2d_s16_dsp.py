@@ -7,16 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Operand, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.int16_weights import in_order, words_of_four
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words, pair_firsts
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
+from tflmgen.kernels.specification.weights import FORWARD, go_backward, overlaps, params, range_fields
 
 BLOCK = header_constant("conv2d_s16_dsp.h", "TFLMGEN_CONV2D_S16_DSP_PIXELS")
 """Pixels whose windows are read before any of their outputs is written."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dsp_requantisation import DspRequantisations, requantisations
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records
 from tflmgen.kernels.numeric.stream_words import pair_firsts
-from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
+from tflmgen.kernels.specification.window import Window
 
 HEADER = "conv2d_winograd_dsp.h"
 SCALE_BITS = 2

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.common_shift import SHIFT, with_common_shift
@@ -16,10 +17,10 @@ from tflmgen.kernels.dsp.dsp_requantisation import SCALE_BITS, requantisations
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, accumulators
 from tflmgen.kernels.numeric.kernel_requantisation import HighProduct
 from tflmgen.kernels.numeric.packed_readers import agreeing, records, without_padding
-from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import POINTER_BYTES
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
+from tflmgen.kernels.specification.window import POINTER_BYTES
 
 HEADER = "depthwise_window_dsp.h"
 NINE = "depthwise_nine_dsp.h"

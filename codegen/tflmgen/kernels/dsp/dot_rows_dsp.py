@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.dsp.dsp_requantisation import exact_requantisation, pair_words, starts_of_pairs, weights_of_pairs
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import wrap
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import wrapped
 from tflmgen.kernels.numeric.packed_readers import records, without_padding

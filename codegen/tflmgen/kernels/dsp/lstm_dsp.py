@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Kernel, Null, PackedCall, Params, ParamValue, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import STACK_STEPS, groups_of, pack_rows, read_rows, scale_to_int16
@@ -29,7 +30,7 @@ from tflmgen.kernels.operators.lstm_tensors import (
 )
 from tflmgen.kernels.operators.quantized_unary import sigmoid_table
 from tflmgen.kernels.requests import Lstm
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
 
 POWER_OF_TWO = 2**30
 """The multiplier of tflmgen_requantize for one."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.numeric.fixed_point import requantized
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import all_products, mul_kernel
 from tflmgen.kernels.requests import Multiplication
-from tflmgen.kernels.rules import zero_point
+from tflmgen.kernels.specification.rules import zero_point
 
 SHIFT = header_constant("mul_dsp.h", "TFLMGEN_MUL_DSP_SHIFT")
 """Fraction bits of the DSP kernel's sums."""

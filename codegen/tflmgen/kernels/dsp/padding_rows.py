@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.kernels.costs.term import Blocking
+from tflmgen.kernels.costs.tuning import TUNING
 from tflmgen.kernels.costs.windows import Windows
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.window import Window
-from tflmgen.kernels.tuning import TUNING
+from tflmgen.kernels.specification.window import Window
 
 
 @dataclass(frozen=True, slots=True)

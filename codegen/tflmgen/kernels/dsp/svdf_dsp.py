@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Kernel, PackedCall, Params, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.dsp.dot_rows_dsp import GROUP, groups_of, pack_rows, read_rows, scale_to_int16
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.operators.svdf_numbers import STATE, biases_are_known, biases_of, fast_kernel, offsets, size_fields
 from tflmgen.kernels.requests import Svdf
-from tflmgen.kernels.rules import input_type, static_shape, zero_point
+from tflmgen.kernels.specification.rules import input_type, static_shape, zero_point
 
 MAX_SVDF_RANK = header_constant("svdf_dsp.h", "TFLMGEN_SVDF_DSP_FILTERS") // GROUP
 """Largest rank for which the newest activations of a group of units fit the stack."""

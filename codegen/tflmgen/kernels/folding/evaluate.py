@@ -12,9 +12,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Input, Kernel, KernelChoice, OperatorInstance, Pieces, Target, View
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, KernelChoice, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.folding.fold_elements import operands
-from tflmgen.kernels.operator import Operators, OperatorSpec
+from tflmgen.kernels.specification.operator import Operators, OperatorSpec
 from tflmgen.kernels.table import OPERATORS
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, OperatorInstance
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import Activation, quantize_multiplier
-from tflmgen.kernels.rules import QUANTIZED, input_type, scale, zero_point
+from tflmgen.kernels.specification.rules import QUANTIZED, input_type, scale, zero_point
 
 Array = NDArray[Any]
 Fold = Callable[[OperatorInstance], Sequence[Array] | None]

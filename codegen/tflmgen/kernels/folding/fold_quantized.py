@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tflmgen.ir import DType, OperatorInstance
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants
 from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range, quantize_multiplier
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
 
 Integers = NDArray[np.int64]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels.costs.cost_model import product_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.turned_product import by_panels
 from tflmgen.kernels.requests import BatchProduct
 

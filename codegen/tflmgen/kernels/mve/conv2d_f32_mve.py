@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.matrix_overlap import last_block
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, output_fields, overlaps, params
 from tflmgen.kernels.requests import FloatConvolution, FloatRequest
+from tflmgen.kernels.specification.weights import FORWARD, go_backward, output_fields, overlaps, params
 
 HEADER = "conv2d_f32_mve.h"
 GROUP = header_constant(HEADER, "TFLMGEN_CONV2D_F32_MVE_CHANNELS")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -21,16 +21,16 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import agreeing, pairs_of, records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words, pair_firsts
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params
-from tflmgen.kernels.numeric.window import Fields, Window
 from tflmgen.kernels.requests import Convolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import FORWARD, go_backward, overlaps, params
+from tflmgen.kernels.specification.window import Fields, Window
 
 HEADER = "conv2d_mve.h"
 BLOCK = header_constant("conv2d_block_mve.h", "TFLMGEN_CONV2D_MVE_PIXELS")

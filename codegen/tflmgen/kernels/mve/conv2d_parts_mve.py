@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -33,10 +33,10 @@ from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.packed_readers import reading_phases
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Fields, Steps, Window
 from tflmgen.kernels.requests import GroupedConvolution, TransposedConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import params
+from tflmgen.kernels.specification.window import Fields, Steps, Window
 
 HEADER = "conv2d_parts_mve.h"
 MAX_PIXEL = 2**14

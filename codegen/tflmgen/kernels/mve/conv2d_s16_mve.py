@@ -7,15 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Null, Output, PackedCall, Scratch, UnpackedSums
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words
-from tflmgen.kernels.numeric.weights import FORWARD, go_backward, overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Convolution
+from tflmgen.kernels.specification.weights import FORWARD, go_backward, overlaps, params, range_fields
 
 HEADER = "conv2d_s16_mve.h"
 GROUP = header_constant(HEADER, "TFLMGEN_CONV2D_S16_MVE_CHANNELS")

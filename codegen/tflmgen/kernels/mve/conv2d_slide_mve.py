@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -21,9 +21,9 @@ from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_mve import BLOCK, CHUNK, STACK_BYTES, pair_stream, read_pairs
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
 
 HEADER = "conv2d_slide_mve.h"
 TAPS = 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     Null,
@@ -21,9 +21,9 @@ from tflmgen.kernels.mve.conv2d_mve import CHUNK
 from tflmgen.kernels.mve.fully_connected_mve import STACK_BYTES as ROW_BYTES
 from tflmgen.kernels.mve.fully_connected_mve import read_units, unit_stream
 from tflmgen.kernels.mve.mve_requantisation import fit, padded_bytes
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
 
 HEADER = "conv2d_windows_mve.h"
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.conv2d_s16_mve import HALVES, grouped
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16Depthwise
+from tflmgen.kernels.specification.weights import overlaps, params, range_fields
 
 HEADER = "depthwise_conv2d_s16_mve.h"
 GROUP = header_constant(HEADER, "TFLMGEN_DEPTHWISE_S16_MVE_CHANNELS")

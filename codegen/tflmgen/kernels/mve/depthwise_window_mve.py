@@ -7,19 +7,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.mve_requantisation import fit
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.kernel_requantisation import Rounding
 from tflmgen.kernels.numeric.packed_readers import records
 from tflmgen.kernels.numeric.stream_words import as_words
-from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import POINTER_BYTES
 from tflmgen.kernels.requests import DepthwiseConvolution, GroupedConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
+from tflmgen.kernels.specification.window import POINTER_BYTES
 
 HEADER = "depthwise_window_mve.h"
 GROUP = header_constant("depthwise_window_mve.h", "TFLMGEN_DEPTHWISE_WINDOW_MVE_CHANNELS")

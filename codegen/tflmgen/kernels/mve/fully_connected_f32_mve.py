@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import Cost, Input, Kernel, Output
+from tflmgen.ir.kernel import Cost, Input, Kernel, Output
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_f32_mve import GROUP, has_vectors, stream_of
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
-from tflmgen.kernels.numeric.weights import output_fields, overlaps, params
 from tflmgen.kernels.requests import FloatMatrixProduct
+from tflmgen.kernels.specification.weights import output_fields, overlaps, params
 
 HEADER = "fully_connected_f32_mve.h"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import Cost, Input, Kernel, Null, Output
+from tflmgen.ir.kernel import Cost, Input, Kernel, Null, Output
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_s16_mve import GROUP, read_groups, row_for, stream_of
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
-from tflmgen.kernels.numeric.weights import overlaps, params, range_fields
 from tflmgen.kernels.requests import Int16MatrixProduct
+from tflmgen.kernels.specification.weights import overlaps, params, range_fields
 
 HEADER = "fully_connected_s16_mve.h"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import mul_kernel
 from tflmgen.kernels.requests import Multiplication
-from tflmgen.kernels.rules import zero_point
+from tflmgen.kernels.specification.rules import zero_point
 
 
 def mul_mve(request: Multiplication) -> Kernel | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.mve.mve_requantisation import padded_bytes
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.packed_readers import records, without_padding
 from tflmgen.kernels.numeric.stream_words import as_words

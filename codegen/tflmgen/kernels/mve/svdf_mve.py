@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel, PackedCall, UnpackedSums
+from tflmgen.ir.kernel import Kernel, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
 from tflmgen.kernels.mve.fully_connected_mve import GROUP
 from tflmgen.kernels.mve.sums_mve import STACK_BYTES, read_sums, row_bytes, sums_operand
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.operators.svdf_numbers import biases_are_known, biases_of, fast_kernel, integer_params, offsets
 from tflmgen.kernels.requests import Svdf
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedSums
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.mve.conv2d_s16_mve import read_stream, row_for, stream_bytes, stream_words
 from tflmgen.kernels.numeric.packed_readers import reading_phases
 from tflmgen.kernels.numeric.phases import phases_of, transposed_fields
-from tflmgen.kernels.numeric.weights import params, range_fields
 from tflmgen.kernels.requests import Int16TransposedConvolution
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
+from tflmgen.kernels.specification.weights import params, range_fields
 
 
 def transpose_conv_s16_mve(request: Int16TransposedConvolution) -> Kernel | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import PackedCall, UnpackedSums
+from tflmgen.ir.kernel import PackedCall, UnpackedSums
 from tflmgen.kernels.numeric.int8_layer import Integers
 
 HEADERS = (

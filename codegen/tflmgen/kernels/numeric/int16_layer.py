@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.weights import sum_suffix
+from tflmgen.kernels.specification.weights import sum_suffix
 
 
 @dataclass(frozen=True, slots=True)

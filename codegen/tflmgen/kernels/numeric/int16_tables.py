@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 
 STEPS = 2**16 >> header_constant("interpolate.h", "TFLMGEN_INTERPOLATED_BITS")
 """Number of intervals of a table."""

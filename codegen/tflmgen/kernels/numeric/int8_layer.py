@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range
-from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.window import Fields
 
 Integers = NDArray[np.int64]
 

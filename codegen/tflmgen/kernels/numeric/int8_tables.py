@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import (
     doubling_high_multiply,
     inverse_sqrt,
@@ -19,9 +18,10 @@ from tflmgen.kernels.numeric.fixed_point import (
     tanh,
     wrap,
 )
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, quantize_multiplier, round_half_away
 from tflmgen.kernels.numeric.real_functions import Real
-from tflmgen.kernels.rules import input_type, same_quantization, scale, zero_point
+from tflmgen.kernels.specification.rules import input_type, same_quantization, scale, zero_point
 
 INTEGER_BITS = 4
 """Integer bits of the fixed-point argument of TANH and LOGISTIC."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import Cost, DType, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, OperatorInstance, Output, Overlap, Scratch, Target
 from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.specification.rules import input_shape, input_type
+from tflmgen.kernels.specification.weights import (
     bias_operand,
     has_zero_point,
     input_offset,
@@ -18,8 +20,7 @@ from tflmgen.kernels.numeric.weights import (
     output_fields,
     params,
 )
-from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.rules import input_shape, input_type
+from tflmgen.kernels.specification.window import Fields
 
 HEADER = "packed_s4.h"
 OUTPUT_CHANNELS = 0

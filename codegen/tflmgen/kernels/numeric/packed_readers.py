@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from tflmgen.ir import PackedCall
+from tflmgen.ir.kernel import PackedCall
 from tflmgen.kernels.numeric.int8_layer import Integers
 
 

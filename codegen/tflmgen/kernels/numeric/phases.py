@@ -9,11 +9,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.int16_layer import Int16Layer
-from tflmgen.kernels.numeric.window import Fields, Window
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
+from tflmgen.kernels.specification.window import Fields, Window
 
 AnyLayer = TypeVar("AnyLayer", Int8Layer, Int16Layer)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.quantize_math import Activation
 
 Reals = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 
 ROWS = header_constant("rows_f32.h", "TFLMGEN_ROWS_F32")
 """Rows summed at a time."""

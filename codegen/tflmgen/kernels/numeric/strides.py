@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 
 MAX_RANK = header_constant("nest.h", "TFLMGEN_MAX_RANK")
 """Largest number of loops of a nest."""

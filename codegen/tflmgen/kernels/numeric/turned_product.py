@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import Cost, Input, Kernel, Output, Params, Scratch
+from tflmgen.ir.kernel import Cost, Input, Kernel, Output, Params, Scratch
 
 _PAIRS = (
     ("rows", "columns"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Target, View
 from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     input_shape,

@@ -8,16 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Quantization, Target
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.int8_tables import sum_scale_of
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.strides import Ints, normalize_axis
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
 from tflmgen.kernels.operators.row_wise import not_last_axis, not_named_axis
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of, whole
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,

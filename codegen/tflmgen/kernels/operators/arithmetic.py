@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import Cost, DType, Kernel, KernelChoice, OperatorInstance, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.costs.cost_model import elements_cost
 from tflmgen.kernels.declaration import KernelDeclaration
@@ -21,12 +22,19 @@ from tflmgen.kernels.numeric.quantize_math import (
     quantize_multiplier,
 )
 from tflmgen.kernels.numeric.real_functions import of_elements
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, corners, evaluated, hull
 from tflmgen.kernels.requests import Addition, Multiplication
-from tflmgen.kernels.rules import INT16_ZERO_POINTS, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule
+from tflmgen.kernels.specification.rules import (
+    INT16_ZERO_POINTS,
+    QUANTIZED_PER_TENSOR,
+    input_type,
+    one_type,
+    scale,
+    zero_point,
+)
 from tflmgen.kernels.traits import MONOTONE, Traits, any_axis
 
 HEADER = "arithmetic.h"

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -27,15 +27,14 @@ from tflmgen.ir import (
     Target,
 )
 from tflmgen.kernels.choice import choose_fastest, fast_kernels
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.strides import broadcast_shape, collapse, strides_of
 from tflmgen.kernels.numeric.turned_product import turned
-from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64, channel_operands
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import BatchProduct
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import (
     COMMON,
     has_inferred_shape,
     input_shape,
@@ -47,6 +46,7 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
+from tflmgen.kernels.specification.weights import MAX_SHIFT_S64, channel_operands
 from tflmgen.kernels.traits import BY_AXIS
 
 HEADER = "batch_matmul.h"

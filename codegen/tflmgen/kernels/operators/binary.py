@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, broadcast_shape, broadcast_strides, collapse
-from tflmgen.kernels.operator import Rule, Shape
-from tflmgen.kernels.rules import COMMON, input_shape, input_type
+from tflmgen.kernels.specification.operator import Rule, Shape
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type
 
 SUFFIX = {
     DType.FLOAT32: "f32",

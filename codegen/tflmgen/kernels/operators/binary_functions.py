@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Fold, any_elements, plain
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, of_elements
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import (
     BROADCASTS,
     SUFFIX,
@@ -22,7 +22,8 @@ from tflmgen.kernels.operators.binary import (
 )
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.ranges.range_elements import growing
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
     INT16_ZERO_POINTS,
     QUANTIZED_PER_TENSOR,
     SAME_QUANTIZATION,

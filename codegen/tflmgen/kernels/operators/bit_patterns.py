@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import DType, OperatorInstance, Target, View
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance, Target, View
 from tflmgen.kernels.operators.copying import MOVABLE
-from tflmgen.kernels.rules import STATIC, has_inferred_shape, input_shape, input_type, labels
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import STATIC, has_inferred_shape, input_shape, input_type, labels
 from tflmgen.kernels.traits import Traits
 
 

@@ -7,10 +7,11 @@ Outputs, of as many elements as may be selected: indices of the selected boxes, 
 
 from __future__ import annotations
 
-from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Params, Scratch, Target
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, Null, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.operators.copying import constants_of
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import Traits
 
 SOFT_INPUTS = 6

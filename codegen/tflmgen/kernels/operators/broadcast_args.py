@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.binary import SUFFIX
-from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type, one_type
 
 
 def _ranks(op: OperatorInstance) -> tuple[int, int]:

@@ -7,10 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Options
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.binary import SUFFIX
-from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
+from tflmgen.kernels.specification.operator import OperatorSpec, Options
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_type, output_is
 from tflmgen.kernels.traits import UNARY
 
 

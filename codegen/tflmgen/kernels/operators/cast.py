@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.folding.fold_elements import cast
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
-from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_type, output_is
 from tflmgen.kernels.traits import MONOTONE, UNARY
 
 TYPES = tuple(SUFFIX)

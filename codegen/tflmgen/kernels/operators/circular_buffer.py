@@ -11,11 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Overlap, Params, Target, View
-from tflmgen.kernels.operator import Options, Rule, Shape, State
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, Null, OperatorInstance, Output, Overlap, Params, Target, View
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, same_quantization, static_shape
+from tflmgen.kernels.specification.operator import Options, Rule, Shape, State
+from tflmgen.kernels.specification.option_fields import integer
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    input_is,
+    input_shape,
+    input_type,
+    same_quantization,
+    static_shape,
+)
 
 HEADER = "circular_buffer.h"
 

@@ -8,15 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer
 from tflmgen.kernels.ranges.range_elements import broadcast_pair, growing
-from tflmgen.kernels.rules import input_is, input_type, output_is, per_tensor, same_quantization, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
+    input_is,
+    input_type,
+    output_is,
+    per_tensor,
+    same_quantization,
+    scale,
+    zero_point,
+)
 from tflmgen.kernels.traits import ELEMENTWISE, Comparison, Connective
 
 HEADER = "comparison.h"

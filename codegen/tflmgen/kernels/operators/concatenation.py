@@ -9,23 +9,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from tflmgen.ir import (
-    ConstantArray,
-    DType,
-    Input,
-    Kernel,
-    OperatorInstance,
-    Output,
-    Part,
-    Pieces,
-    Target,
-    TensorType,
-    View,
-)
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Part, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.copying import MOVABLE, are_pieces, constants_of
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.rules import (
     COMMON,
     SAME_QUANTIZATION,
     axis_rule,

@@ -6,17 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.choice import choose_fastest, convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import convolution_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.rows_f32 import ROWS, last_rows
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.operators.offset_filter import offset_kernel
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import FloatConvolution, Int16Convolution
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import has_inferred_shape, input_shape, input_type, zero_point
+from tflmgen.kernels.specification.weights import (
     FORWARD,
     TYPE_RULES,
     ZERO_POINT_RULE,
@@ -40,14 +48,7 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.kernels.numeric.window import Fields, Steps, Window, parse_steps, window_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.operators.hybrid import hybrid_kernel
-from tflmgen.kernels.operators.offset_filter import offset_kernel
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.ranges.range_weighted import range_of_sums
-from tflmgen.kernels.requests import FloatConvolution, Int16Convolution
-from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
+from tflmgen.kernels.specification.window import Fields, Steps, Window, parse_steps, window_of
 from tflmgen.kernels.traits import Roles, Sliding, Traits, first_axis
 
 GATHERED = header_constant("conv2d.h", "TFLMGEN_CONV2D_F32_GATHERED")

@@ -8,26 +8,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import (
-    ConstantArray,
-    Cost,
-    DType,
-    Input,
-    Kernel,
-    Null,
-    OperatorInstance,
-    Output,
-    Params,
-    Target,
-    TensorType,
-)
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Null, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation
 from tflmgen.kernels.numeric.strides import Ints
-from tflmgen.kernels.numeric.weights import bias_type
-from tflmgen.kernels.numeric.window import Extent, extent, parse_padding
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.option_fields import positive, present
-from tflmgen.kernels.rules import STATIC, has_inferred_shape, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import positive, present
+from tflmgen.kernels.specification.rules import STATIC, has_inferred_shape, input_shape, input_type
+from tflmgen.kernels.specification.weights import bias_type
+from tflmgen.kernels.specification.window import Extent, extent, parse_padding
 from tflmgen.kernels.traits import BY_BATCH, Roles
 
 

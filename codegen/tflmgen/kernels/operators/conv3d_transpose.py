@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import Cost, DType, Input, Kernel, Null, OperatorInstance, Output, Target
-from tflmgen.kernels.numeric.window import Extent, extent
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.operators.conv3d import parse, volume_params
 from tflmgen.kernels.operators.copying import constants_of
-from tflmgen.kernels.rules import STATIC, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape
+from tflmgen.kernels.specification.rules import STATIC, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.window import Extent, extent
 from tflmgen.kernels.traits import Traits
 
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Part, Pieces, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Part, Pieces, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, collapse, strides_of
-from tflmgen.kernels.operator import Rule
-from tflmgen.kernels.rules import input_type, labels
+from tflmgen.kernels.specification.operator import Rule
+from tflmgen.kernels.specification.rules import input_type, labels
 
 HEADER = "copy.h"
 SHORTEST_ROW = 8

@@ -21,14 +21,14 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import Kernel, OperatorInstance, Pieces, Target, View
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, State
-from tflmgen.kernels.rules import COMMON
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, State
+from tflmgen.kernels.specification.rules import COMMON
 from tflmgen.kernels.traits import UNKNOWN, Traits
 
 
 class CustomOperator(ABC):
-    """One custom operator; see Operator (kernels/operator.py) for what each part means.
+    """One custom operator; see Operator (kernels/specification/operator.py) for what each part means.
 
     name     the model's custom code, without "CUSTOM:"
     files    C headers and sources of a plug-in, beside the Python file that defines the class

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target, TensorType
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
-from tflmgen.kernels.rules import STATIC, output_is
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import STATIC, output_is
 
 Array = NDArray[Any]
 

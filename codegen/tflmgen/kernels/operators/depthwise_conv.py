@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.choice import choose_fastest, convolution_kernels, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
+from tflmgen.kernels.operators.hybrid import hybrid_kernel
+from tflmgen.kernels.operators.offset_filter import offset_kernel
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import Int16Convolution, Int16Depthwise
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape
+from tflmgen.kernels.specification.rules import has_inferred_shape, input_shape, input_type, zero_point
+from tflmgen.kernels.specification.weights import (
     TYPE_RULES,
     ZERO_POINT_RULE,
     bias_operand,
@@ -32,14 +40,7 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.kernels.numeric.window import window_of
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape
-from tflmgen.kernels.operators.conv import FITS, FOUR_DIMENSIONS, parse
-from tflmgen.kernels.operators.hybrid import hybrid_kernel
-from tflmgen.kernels.operators.offset_filter import offset_kernel
-from tflmgen.kernels.ranges.range_weighted import range_of_sums
-from tflmgen.kernels.requests import Int16Convolution, Int16Depthwise
-from tflmgen.kernels.rules import has_inferred_shape, input_shape, input_type, zero_point
+from tflmgen.kernels.specification.window import window_of
 from tflmgen.kernels.traits import Roles, Sliding, Traits, first_axis
 
 LANES_F32 = header_constant("lanes_f32.h", "TFLMGEN_LANES_F32")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
-from tflmgen.kernels.operator import Options, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.option_fields import flag, integer, real
-from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
+from tflmgen.kernels.specification.operator import Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import flag, integer, real
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type, one_type
 
 LARGEST_OPTION = 2**20
 """Above any real count of boxes and classes; products of two stay within 64 bits."""

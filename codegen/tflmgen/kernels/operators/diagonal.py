@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE
-from tflmgen.kernels.rules import COMMON, QUANTIZED, has_inferred_shape, input_shape, input_type, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    has_inferred_shape,
+    input_shape,
+    input_type,
+    same_quantization,
+)
 from tflmgen.kernels.traits import Traits
 
 HEADER = "diagonal.h"

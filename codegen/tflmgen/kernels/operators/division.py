@@ -7,14 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import whole_division
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import of_elements
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.arithmetic import output_limits, parse
 from tflmgen.kernels.operators.binary import BROADCASTS, SUFFIX, Fields, binary_kernel, infer_binary, plain_kernel
-from tflmgen.kernels.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import ELEMENTWISE
 
 HEADER = "binary.h"

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tflmgen.ir import CostedKernel, DType, Input, Kernel, KernelChoice, OperatorInstance, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import CostedKernel, Input, Kernel, KernelChoice, OperatorInstance, Params, Target
 from tflmgen.kernels.operators import log_softmax, lstm, reduce, rnn, softmax
 from tflmgen.kernels.operators.row_wise import not_last_axis
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.traits import BY_AXIS, Traits
 
 

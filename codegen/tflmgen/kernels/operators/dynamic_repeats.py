@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.dynamic_rows import ARGUMENT, BOUND
-from tflmgen.kernels.rules import input_shape, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
+from tflmgen.kernels.specification.rules import input_shape, static_shape
 from tflmgen.kernels.traits import Traits
 
 HEADER = "row_repeats.h"

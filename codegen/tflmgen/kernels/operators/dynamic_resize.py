@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Shape
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.resize import parse
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, Shape
+from tflmgen.kernels.specification.rules import input_type, static_shape
 
 
 def _shape(op: OperatorInstance) -> tuple[Shape]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import (
     ConstantArray,
-    DType,
     Input,
     Kernel,
     OperatorInstance,
@@ -22,11 +22,10 @@ from tflmgen.ir import (
     Params,
     ParamValue,
     Target,
-    TensorType,
 )
 from tflmgen.kernels.numeric.strides import MAX_RANK
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
-from tflmgen.kernels.rules import input_type, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
+from tflmgen.kernels.specification.rules import input_type, static_shape
 from tflmgen.kernels.traits import Traits
 
 HEADER = "rows.h"

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Shape, no_attributes
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators import pool
 from tflmgen.kernels.operators.dynamic_rows import BOUND
-from tflmgen.kernels.rules import input_shape, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, Shape, no_attributes
+from tflmgen.kernels.specification.rules import input_shape, static_shape
 from tflmgen.kernels.traits import Traits
 
 HEADER = "row_windows.h"

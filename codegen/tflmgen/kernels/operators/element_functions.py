@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, KernelChoice, OperatorInstance, Quantization, Target
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import plain
 from tflmgen.kernels.folding.fold_quantized import tabled
 from tflmgen.kernels.numeric.int8_tables import (
@@ -26,7 +27,6 @@ from tflmgen.kernels.numeric.int8_tables import (
 )
 from tflmgen.kernels.numeric.quantize_math import Activation
 from tflmgen.kernels.numeric.real_functions import Real, Reals, elu, gelu, hard_swish, log, logistic, of_elements
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.quantized_unary import (
@@ -51,14 +51,8 @@ from tflmgen.kernels.operators.quantized_unary import (
     where_quantized,
 )
 from tflmgen.kernels.operators.unary import Alpha, Approximation, parse_alpha, parse_approximation, plain_unary
-from tflmgen.kernels.rules import (
-    COMMON,
-    INT16_ZERO_POINTS,
-    input_type,
-    one_type,
-    per_tensor,
-    tensors,
-)
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, INT16_ZERO_POINTS, input_type, one_type, per_tensor, tensors
 from tflmgen.kernels.traits import UNARY, Connective
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.numeric.weights import filter_operand, has_int8_filter
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.copying import MOVABLE
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, same_quantization
+from tflmgen.kernels.specification.weights import filter_operand, has_int8_filter
 from tflmgen.kernels.traits import BY_AXIS, Roles
 
 INDICES, TABLE = 0, 1

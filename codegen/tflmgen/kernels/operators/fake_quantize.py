@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Options
-from tflmgen.kernels.rules import COMMON, input_type, one_type
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.kernels.specification.operator import OperatorSpec, Options
+from tflmgen.kernels.specification.rules import COMMON, input_type, one_type
 from tflmgen.kernels.traits import UNARY
 
 MOST_BITS = 16

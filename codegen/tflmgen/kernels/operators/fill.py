@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED,
     STATIC,

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands
 from tflmgen.kernels.numeric.strides import MAX_RANK
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.dynamic_rows import BOUND
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, output_is, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    input_is,
+    input_shape,
+    input_type,
+    output_is,
+    same_quantization,
+)
 from tflmgen.kernels.traits import Roles, Traits
 
 HEADER = "found_rows.h"

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     Cost,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -28,7 +28,13 @@ from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed import packed_kernel, stays_packed
 from tflmgen.kernels.numeric.quantize_math import FLOAT_MAX, Activation, fused_activation
 from tflmgen.kernels.numeric.rows_f32 import last_rows
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel, packed_blocks_kernel, takes_packed_blocks
+from tflmgen.kernels.ranges.range_weighted import range_of_sums
+from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import input_shape, input_type, zero_point
+from tflmgen.kernels.specification.weights import (
     TYPE_RULES,
     ZERO_POINT_RULE,
     bias_operand,
@@ -50,13 +56,7 @@ from tflmgen.kernels.numeric.weights import (
     range_fields,
     sum_suffix,
 )
-from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.operators.hybrid import blocks_kernel, hybrid_kernel, packed_blocks_kernel, takes_packed_blocks
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.ranges.range_weighted import range_of_sums
-from tflmgen.kernels.requests import FloatMatrixProduct, Int16MatrixProduct, MatrixProduct
-from tflmgen.kernels.rules import input_shape, input_type, zero_point
+from tflmgen.kernels.specification.window import Fields
 from tflmgen.kernels.traits import Roles, Traits, any_axis
 
 UNITS = 0

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, KernelChoice, OperatorInstance, Target
 from tflmgen.kernels.folding.fold_elements import Array
 from tflmgen.kernels.numeric.real_functions import of_elements, silu
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
 from tflmgen.kernels.operators.unary import unary_kernel
-from tflmgen.kernels.rules import COMMON, constant, input_type, one_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_type, one_type
 from tflmgen.kernels.traits import UNARY, Traits, any_axis
 
 ENTRIES = 256

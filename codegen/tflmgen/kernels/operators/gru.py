@@ -7,10 +7,11 @@ Output: float32, the last state. firmware/kernels/gru.h has the formula. There i
 
 from __future__ import annotations
 
-from tflmgen.ir import Cost, DType, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
-from tflmgen.kernels.operator import Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, output_is
+from tflmgen.kernels.specification.operator import Rule, Shape
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_shape, input_type, output_is
 
 INPUT, WEIGHTS, BIAS, STATE_WEIGHTS, STATE_BIAS, STATE = range(6)
 NAMES = ("input", "tensor of weights", "bias", "tensor of the state's weights", "state's bias", "state")

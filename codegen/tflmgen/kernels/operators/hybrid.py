@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Operand, OperatorInstance, Output, Scratch, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Operand, OperatorInstance, Output, Scratch, Target
 from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.specification.rules import input_type
+from tflmgen.kernels.specification.weights import (
     bias_operand,
     filter_operand,
     filter_quantization,
@@ -19,8 +21,7 @@ from tflmgen.kernels.numeric.weights import (
     overlaps,
     params,
 )
-from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.window import Fields
 
 _WORD = 8
 """int4 weights that are multiplied by one word's instructions."""

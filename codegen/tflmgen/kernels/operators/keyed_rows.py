@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type, same_quantization
 from tflmgen.kernels.traits import Traits
 
 HEADER = "keyed_rows.h"

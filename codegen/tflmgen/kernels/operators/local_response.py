@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule
-from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type, one_type
 from tflmgen.kernels.traits import Traits
 
 

@@ -6,20 +6,9 @@ import math
 
 import numpy as np
 
-from tflmgen.ir import (
-    ConstantArray,
-    DType,
-    Input,
-    Kernel,
-    OperatorInstance,
-    Output,
-    Overlap,
-    Params,
-    Quantization,
-    Target,
-)
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.quantize_math import capped_multiplier, quantize_multiplier
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.operators.softmax import (
     DEPTH_RULE,
@@ -31,7 +20,8 @@ from tflmgen.kernels.operators.softmax import (
     input_radius,
     scaling,
 )
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     fixed_int8,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -20,7 +20,7 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.requests import LookUp
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
 
 
 def table_operand(results: ArrayLike) -> ConstantArray:

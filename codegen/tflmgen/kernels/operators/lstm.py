@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -25,14 +25,12 @@ from tflmgen.ir import (
     OperatorInstance,
     Overlap,
     Params,
-    Quantization,
     Scratch,
     Target,
 )
 from tflmgen.kernels.choice import choose_fastest, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import KernelDeclaration
-from tflmgen.kernels.operator import BACKWARD, INTERMEDIATES, OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.lstm_fixed import ParamFields, fixed_fields, fixed_numbers
 from tflmgen.kernels.operators.lstm_integer import INTEGER_RULES, STATES, multiplier_fields, numbers_of_gates
 from tflmgen.kernels.operators.lstm_tensors import (
@@ -54,9 +52,10 @@ from tflmgen.kernels.operators.lstm_tensors import (
     shape_rules,
     sizes_of,
 )
-from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.requests import Lstm
-from tflmgen.kernels.rules import input_is, input_type, scale
+from tflmgen.kernels.specification.operator import BACKWARD, INTERMEDIATES, OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import input_is, input_type, scale
 
 TANH = 4
 """The schema's number of the activation."""

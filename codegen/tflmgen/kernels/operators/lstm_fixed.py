@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Null, Operand, OperatorInstance, ParamValue, Quantization
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, ParamValue
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier, round_half_away
 from tflmgen.kernels.operators.lstm_tensors import (
     BIASES,
@@ -28,7 +29,7 @@ from tflmgen.kernels.operators.lstm_tensors import (
     has,
     peephole_order,
 )
-from tflmgen.kernels.rules import input_type, scale, zero_point
+from tflmgen.kernels.specification.rules import input_type, scale, zero_point
 
 ParamFields = tuple[tuple[str, ParamValue], ...]
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Null, Operand, OperatorInstance, Output
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Null, Operand, OperatorInstance, Output
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, is_representable, quantize_multiplier
-from tflmgen.kernels.numeric.weights import MAX_SHIFT_S64
-from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators import lstm_fixed
 from tflmgen.kernels.operators.lstm_tensors import (
     BIASES,
@@ -32,7 +31,9 @@ from tflmgen.kernels.operators.lstm_tensors import (
     sizes_of,
 )
 from tflmgen.kernels.operators.quantized_unary import exact_log2, sigmoid_table
-from tflmgen.kernels.rules import input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.operator import Rule
+from tflmgen.kernels.specification.rules import input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.weights import MAX_SHIFT_S64
 
 GATE_SCALE = 2.0**-12
 """Scale of a gate before its activation."""

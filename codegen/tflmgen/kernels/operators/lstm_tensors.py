@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, OperatorInstance
-from tflmgen.kernels.operator import Rule
-from tflmgen.kernels.rules import STATIC, input_shape, input_type
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.specification.operator import Rule
+from tflmgen.kernels.specification.rules import STATIC, input_shape, input_type
 
 INPUT_GATE, RECURRENT, PEEPHOLES, BIASES, PROJECTION, OUTPUT_STATE, CELL_STATE, NORMS = 1, 5, 9, 12, 16, 18, 19, 20
 """First input of each kind, as TFLite orders them; INPUT_GATE is that of the input gate's weights."""

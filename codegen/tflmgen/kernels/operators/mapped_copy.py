@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.pad import padded_shape, padding_rules, paddings
-from tflmgen.kernels.rules import input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.rules import input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
 
 

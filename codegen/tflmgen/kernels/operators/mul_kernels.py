@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.operators.binary import Fields, binary_overlaps, nest_fields
 from tflmgen.kernels.requests import Multiplication
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
 
 
 def mul_kernel(request: Multiplication, variant: str, fields: Fields) -> Kernel:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, Null, Operand, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
-from tflmgen.kernels.rules import STATIC, input_shape, input_type, one_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule
+from tflmgen.kernels.specification.rules import STATIC, input_shape, input_type, one_type
 from tflmgen.kernels.traits import Traits
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import Cost, Input, Kernel, Null, OperatorInstance, Output
+from tflmgen.ir.kernel import Cost, Input, Kernel, Null, OperatorInstance, Output
 from tflmgen.kernels.numeric.quantize_math import Activation
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import (
     bias_type,
     filter_operand,
     multiplier_operands,
@@ -14,8 +15,7 @@ from tflmgen.kernels.numeric.weights import (
     overlaps,
     params,
 )
-from tflmgen.kernels.numeric.window import Window
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.window import Window
 
 
 def offset_kernel(

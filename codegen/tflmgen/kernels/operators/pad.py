@@ -6,12 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
-from tflmgen.kernels.rules import COMMON, QUANTIZED, constant, input_is, input_shape, input_type, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    constant,
+    input_is,
+    input_shape,
+    input_type,
+    same_quantization,
+)
 from tflmgen.kernels.traits import BY_AXIS, Roles
 
 

@@ -8,19 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, KernelChoice, OperatorInstance, Output, Target
 from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, fused_activation
-from tflmgen.kernels.numeric.weights import overlaps, params
-from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.rounded_sums import AveragedSumsAttributes
-from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.requests import Pooling
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import positive, present
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     has_inferred_shape,
@@ -31,6 +30,8 @@ from tflmgen.kernels.rules import (
     where_computed,
     zero_point,
 )
+from tflmgen.kernels.specification.weights import overlaps, params
+from tflmgen.kernels.specification.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.traits import Sliding, Sums, Traits, first_axis
 
 

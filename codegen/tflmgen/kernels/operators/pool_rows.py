@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Scratch
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Scratch
 from tflmgen.kernels.numeric.quantize_math import activation_range
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.rules import input_shape, static_shape
+from tflmgen.kernels.specification.rules import input_shape, static_shape
+from tflmgen.kernels.specification.weights import params
 
 SHORT = 255
 """The most pixels whose sum fits 16 bits."""

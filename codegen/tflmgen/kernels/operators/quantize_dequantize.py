@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import (
     ConstantArray,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -18,18 +18,17 @@ from tflmgen.ir import (
     Overlap,
     Params,
     Target,
-    TensorType,
 )
 from tflmgen.kernels.folding.fold_elements import dequantize, quantize
 from tflmgen.kernels.folding.fold_quantized import requantized_by_factor
 from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs
 from tflmgen.kernels.ranges.range_elements import by_table
-from tflmgen.kernels.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_type, output_is, per_tensor, scale, zero_point
 from tflmgen.kernels.traits import UNARY, NumberConversion
 
 HEADER = "quantize.h"

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Quantization
+from tflmgen.ir import DType, Quantization
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params
 from tflmgen.kernels.numeric.int8_tables import (
     RSQRT_BITS,
     hard_swish_factors,
@@ -20,11 +21,11 @@ from tflmgen.kernels.numeric.int8_tables import (
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import MAX_SHIFT, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
-from tflmgen.kernels.numeric.weights import is_quantized
-from tflmgen.kernels.operator import Rule
 from tflmgen.kernels.operators.binary import Fields
 from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
-from tflmgen.kernels.rules import input_type, same_quantization, scale, zero_point
+from tflmgen.kernels.specification.operator import Rule
+from tflmgen.kernels.specification.rules import input_type, same_quantization, scale, zero_point
+from tflmgen.kernels.specification.weights import is_quantized
 
 HEADER = "quantized_unary.h"
 

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Scratch, Target
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, State
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Scratch, Target
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import constants_of
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, output_is
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, State
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, output_is
 
 HEADER = "random_numbers.h"
 F64_BYTES = 8

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, broadcast_shape, broadcast_strides, normalize_axis, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.operators.row_wise import not_named_axis
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, static_shape
 from tflmgen.kernels.traits import BY_AXIS, BY_BATCH, Roles, Traits
 
 

@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, ParamValue, Target
 from tflmgen.kernels.folding.fold_elements import Array, Fold, of_constants, operands, result
 from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.int8_tables import scale_ratio_of
 from tflmgen.kernels.numeric.quantize_math import is_representable, quantize_multiplier
 from tflmgen.kernels.numeric.real_functions import Real, Reals
 from tflmgen.kernels.numeric.strides import MAX_RANK, normalize_axis, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.rounded_sums import RequantizedSumsAttributes, mean_multiplier, requantized_sum_fields
-from tflmgen.kernels.option_fields import present
 from tflmgen.kernels.ranges.intervals import Inputs, Interval, Outputs, Transfer, channels_of
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import (
     COMMON,
     constant,
     input_is,

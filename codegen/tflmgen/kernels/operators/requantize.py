@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, KernelChoice, OperatorInstance, Output, Params, Target, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import Input, Kernel, KernelChoice, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, dequantize, quantize
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.lookup import lookup_kernel, table_operand
 from tflmgen.kernels.operators.quantize_dequantize import same_shape, unary_overlaps
-from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, QUANTIZED_PER_TENSOR, input_type, one_type, scale, zero_point
 from tflmgen.kernels.traits import UNARY, NumberConversion
 
 

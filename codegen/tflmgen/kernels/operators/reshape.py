@@ -7,10 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import DType, OperatorInstance, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
-from tflmgen.kernels.rules import STATIC, axis_rule, constant, input_is, input_shape, input_type, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import (
+    STATIC,
+    axis_rule,
+    constant,
+    input_is,
+    input_shape,
+    input_type,
+    static_shape,
+)
 from tflmgen.kernels.traits import MONOTONE, Roles, Traits, any_axis
 
 SAME_TYPE = Rule("an input and an output of one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)

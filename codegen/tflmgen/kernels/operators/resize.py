@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.quantize_math import round_half_away
 from tflmgen.kernels.numeric.strides import Ints
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
 from tflmgen.kernels.operators.mapped_copy import mapped_kernel
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_BATCH, Roles
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE
 from tflmgen.kernels.operators.diagonal import SAME_SCALES
-from tflmgen.kernels.rules import COMMON, axis_rule, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule
+from tflmgen.kernels.specification.rules import COMMON, axis_rule, input_is, input_shape, input_type
 from tflmgen.kernels.traits import MONOTONE, Traits
 
 

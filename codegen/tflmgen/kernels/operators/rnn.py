@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     Cost,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -25,9 +25,9 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.choice import choose_fastest, on_fpu
 from tflmgen.kernels.numeric.quantize_math import Activation, parse_activation
-from tflmgen.kernels.operator import BACKWARD, OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import COMMON, input_shape, input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.operator import BACKWARD, OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type, per_tensor, scale, zero_point
 
 HEADER = "rnn.h"
 TANH = 4

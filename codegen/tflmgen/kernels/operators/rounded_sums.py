@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.numeric.quantize_math import Activation, activation_range, quantize_multiplier
-from tflmgen.kernels.numeric.window import Fields
-from tflmgen.kernels.operator import OperatorSpec, no_attributes
 from tflmgen.kernels.operators.quantize_dequantize import same_shape
-from tflmgen.kernels.rules import COMMON, QUANTIZED_PER_TENSOR, input_is, output_is, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, QUANTIZED_PER_TENSOR, input_is, output_is, scale, zero_point
+from tflmgen.kernels.specification.window import Fields
 
 HEADER = "rounded_sums.h"
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
-from tflmgen.kernels.rules import input_type
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import input_type
 
 
 def _axis(op: OperatorInstance) -> int | None:

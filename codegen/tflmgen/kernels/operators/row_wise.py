@@ -7,9 +7,9 @@ rows of a call come out is seen from the shapes that it infers (import_row_wise.
 
 from __future__ import annotations
 
-from tflmgen.ir import OperatorInstance
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
 
 
 def not_last_axis(op: OperatorInstance, axis: int) -> bool:

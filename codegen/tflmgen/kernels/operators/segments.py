@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import constants_of
 from tflmgen.kernels.operators.dynamic_rows import BOUND
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import Roles, Traits
 
 

@@ -8,14 +8,23 @@ from functools import partial
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.folding.fold_elements import Array, of_constants, operands, result
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, Nest, broadcast_shape, broadcast_strides, collapse
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.copying import MOVABLE
 from tflmgen.kernels.ranges.intervals import Inputs, Outputs, channels_of
 from tflmgen.kernels.ranges.range_elements import broadcast
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, labels, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    input_is,
+    input_shape,
+    input_type,
+    labels,
+    same_quantization,
+)
 from tflmgen.kernels.traits import ELEMENTWISE
 
 Shapes = Callable[[OperatorInstance], list[Ints]]

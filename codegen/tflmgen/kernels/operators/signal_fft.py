@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import Options, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.row_wise import not_last_axis
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR
-from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_shape, input_type, one_type
+from tflmgen.kernels.specification.operator import Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import integer
+from tflmgen.kernels.specification.rules import COMMON, input_shape, input_type, one_type
 from tflmgen.kernels.traits import Traits
 
 SUFFIX = {DType.INT16: "s16", DType.INT32: "s32", DType.FLOAT32: "f32"}

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import Options, Rule, Shape, State
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import IN_PLACE, vector
-from tflmgen.kernels.option_fields import flag, integer
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, output_is
+from tflmgen.kernels.specification.operator import Options, Rule, Shape, State
+from tflmgen.kernels.specification.option_fields import flag, integer
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type, output_is
 
 HEADER = "signal_filter_bank.h"
 GAINS = 125

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target, View
-from tflmgen.kernels.operator import Options, Rule, Shape, State
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target, View
 from tflmgen.kernels.operators.custom import CustomOperator
 from tflmgen.kernels.operators.signal_window import NOT_SCALAR
-from tflmgen.kernels.option_fields import flag, integer
-from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, one_type, output_is
+from tflmgen.kernels.specification.operator import Options, Rule, Shape, State
+from tflmgen.kernels.specification.option_fields import flag, integer
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_shape, input_type, one_type, output_is
 
 HEADER = "signal_frames.h"
 LARGEST_OPTION = 2**20

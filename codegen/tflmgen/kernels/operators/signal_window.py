@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
-from tflmgen.kernels.operator import Options, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, output_is
+from tflmgen.kernels.specification.operator import Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import integer
+from tflmgen.kernels.specification.rules import COMMON, input_is, input_shape, input_type, output_is
 
 HEADER = "signal_window.h"
 IN_PLACE = (Overlap(0, 0),)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Nest, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, static_shape
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type, static_shape
 from tflmgen.kernels.traits import BY_AXIS, MONOTONE, Roles, Traits
 
 

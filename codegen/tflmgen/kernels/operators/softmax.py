@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.fixed_point import doubling_high_multiply, exp_on_negative
 from tflmgen.kernels.numeric.int16_tables import interpolated_table
 from tflmgen.kernels.numeric.quantize_math import capped_multiplier, is_representable, quantize_multiplier
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.quantized_unary import SHARES
 from tflmgen.kernels.operators.row_wise import not_last_axis
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import (
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED_PER_TENSOR,
     input_is,

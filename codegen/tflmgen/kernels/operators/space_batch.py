@@ -6,11 +6,20 @@ import math
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
 from tflmgen.kernels.numeric.strides import Ints
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
-from tflmgen.kernels.rules import COMMON, QUANTIZED, SAME_QUANTIZATION, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    SAME_QUANTIZATION,
+    constant,
+    input_is,
+    input_shape,
+    input_type,
+)
 from tflmgen.kernels.traits import Roles, Traits
 
 HEADER = "space_batch.h"

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     KernelChoice,
@@ -31,12 +31,12 @@ from tflmgen.kernels.choice import choose_fastest, fast_kernels, on_fpu
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import KernelDeclaration
 from tflmgen.kernels.numeric.quantize_math import Activation, fused_activation, is_representable, quantize_multiplier
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.operators.svdf_numbers import BIAS, STATE, integer_params, offsets, products, size_fields
-from tflmgen.kernels.option_fields import positive, present
 from tflmgen.kernels.requests import Svdf
-from tflmgen.kernels.rules import STATIC, input_shape, input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import positive, present
+from tflmgen.kernels.specification.rules import STATIC, input_shape, input_type, per_tensor, scale, zero_point
+from tflmgen.kernels.specification.weights import params
 
 HEADER = "svdf.h"
 

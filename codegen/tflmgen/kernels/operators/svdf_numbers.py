@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import (
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import (
     ConstantArray,
     Cost,
-    DType,
     Input,
     Kernel,
     OperatorInstance,
@@ -19,9 +19,9 @@ from tflmgen.ir import (
 )
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.window import Fields
 from tflmgen.kernels.requests import Factor
-from tflmgen.kernels.rules import input_shape, input_type, zero_point
+from tflmgen.kernels.specification.rules import input_shape, input_type, zero_point
+from tflmgen.kernels.specification.window import Fields
 
 BIAS, STATE = 3, 4
 """The operator's inputs with the bias and the state."""

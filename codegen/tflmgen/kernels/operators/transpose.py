@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tflmgen.ir import DType, Kernel, OperatorInstance, Pieces, Target, View
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Rule, Shape, no_attributes
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
 
 

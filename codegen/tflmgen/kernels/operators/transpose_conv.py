@@ -9,12 +9,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import Cost, DType, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, KernelChoice, Null, OperatorInstance, Output, Target
 from tflmgen.kernels.choice import choose_fastest, fast_kernels
 from tflmgen.kernels.numeric.int8_layer import layer_of
 from tflmgen.kernels.numeric.int16_layer import int16_layer
 from tflmgen.kernels.numeric.quantize_math import fused_activation
-from tflmgen.kernels.numeric.weights import (
+from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
+from tflmgen.kernels.operators.copying import constants_of
+from tflmgen.kernels.requests import Int16TransposedConvolution, TransposedConvolution
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import input_is, input_shape, input_type, static_shape, zero_point
+from tflmgen.kernels.specification.weights import (
     TYPE_RULES,
     bias_size_rule,
     bias_type,
@@ -25,13 +32,7 @@ from tflmgen.kernels.numeric.weights import (
     quantization_rules,
     range_fields,
 )
-from tflmgen.kernels.numeric.window import Fields, Window, four, parse_steps
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule, Shape
-from tflmgen.kernels.operators.conv import FOUR_DIMENSIONS, OUTPUT_CHANNELS, ConvAttributes
-from tflmgen.kernels.operators.copying import constants_of
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.requests import Int16TransposedConvolution, TransposedConvolution
-from tflmgen.kernels.rules import input_is, input_shape, input_type, static_shape, zero_point
+from tflmgen.kernels.specification.window import Fields, Window, four, parse_steps
 from tflmgen.kernels.traits import Roles, Traits
 
 SUFFIX = {DType.INT8: "s8", DType.INT16: "s16", DType.FLOAT32: "f32"}

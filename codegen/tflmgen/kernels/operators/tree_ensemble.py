@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, Input, Kernel, Null, OperatorInstance, Output, Params, Scratch, Target
-from tflmgen.kernels.operator import Options, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, Null, OperatorInstance, Output, Params, Scratch, Target
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.option_fields import integer
-from tflmgen.kernels.rules import STATIC, constant, input_is, input_shape, input_type, output_is
+from tflmgen.kernels.specification.operator import Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import integer
+from tflmgen.kernels.specification.rules import STATIC, constant, input_is, input_shape, input_type, output_is
 
 Array = NDArray[Any]
 

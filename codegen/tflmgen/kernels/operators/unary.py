@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tflmgen.ir import Input, Kernel, OperatorInstance, Output, Params, Target
-from tflmgen.kernels.operator import Options
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Params, Target
 from tflmgen.kernels.operators.binary import SUFFIX, Fields
 from tflmgen.kernels.operators.quantize_dequantize import unary_overlaps
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.operator import Options
+from tflmgen.kernels.specification.rules import input_type
 
 HEADER = "unary.h"
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Rule, no_attributes
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE
-from tflmgen.kernels.rules import COMMON, QUANTIZED, input_is, input_shape, input_type, labels, same_quantization
+from tflmgen.kernels.specification.operator import OperatorSpec, Rule, no_attributes
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    QUANTIZED,
+    input_is,
+    input_shape,
+    input_type,
+    labels,
+    same_quantization,
+)
 from tflmgen.kernels.traits import Traits
 
 

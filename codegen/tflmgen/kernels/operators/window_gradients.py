@@ -9,12 +9,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tflmgen.ir import Cost, DType, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target, View
-from tflmgen.kernels.numeric.window import Fields, Steps, Window, four, parse_steps
-from tflmgen.kernels.operator import Options, Rule, Shape
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Cost, Input, Kernel, Operand, OperatorInstance, Output, Overlap, Params, Target, View
 from tflmgen.kernels.operators.custom import CustomOperator
-from tflmgen.kernels.option_fields import positive
-from tflmgen.kernels.rules import COMMON, input_is, input_shape, input_type, one_type, output_is, static_shape
+from tflmgen.kernels.specification.operator import Options, Rule, Shape
+from tflmgen.kernels.specification.option_fields import positive
+from tflmgen.kernels.specification.rules import (
+    COMMON,
+    input_is,
+    input_shape,
+    input_type,
+    one_type,
+    output_is,
+    static_shape,
+)
+from tflmgen.kernels.specification.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.traits import Traits
 
 HEADER = "window_gradients.h"

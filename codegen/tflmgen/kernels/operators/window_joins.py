@@ -10,13 +10,14 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tflmgen.ir import DType, Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import Input, Kernel, OperatorInstance, Output, Overlap, Params, Target
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
-from tflmgen.kernels.operator import OperatorSpec, Options, Rule
 from tflmgen.kernels.operators.binary import SUFFIX
 from tflmgen.kernels.operators.copying import MOVABLE, constants_of
-from tflmgen.kernels.option_fields import present
-from tflmgen.kernels.rules import COMMON, constant, input_is, input_shape, input_type, labels
+from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule
+from tflmgen.kernels.specification.option_fields import present
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type, labels
 from tflmgen.kernels.traits import Traits
 
 HEADER = "window_joins.h"

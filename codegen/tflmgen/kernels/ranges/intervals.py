@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 
 Integers = NDArray[np.int64]
 

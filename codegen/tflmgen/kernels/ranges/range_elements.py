@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.folding.fold_elements import Array, Fold
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer, channels_of
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
 
 
 def _flat(kind: TensorType, count: int) -> TensorType:

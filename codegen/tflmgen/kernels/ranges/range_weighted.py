@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import DType, OperatorInstance
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.fixed_point import requantized
 from tflmgen.kernels.numeric.quantize_math import activation_range
-from tflmgen.kernels.numeric.weights import bias_type, channel_scales, is_int16, sum_suffix
-from tflmgen.kernels.numeric.window import window_of
 from tflmgen.kernels.ranges.intervals import Inputs, Integers, Interval, Outputs, Transfer, channels_of
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import bias_type, channel_scales, is_int16, sum_suffix
+from tflmgen.kernels.specification.window import window_of
 from tflmgen.kernels.traits import Traits
 
 PART = 1 << 18

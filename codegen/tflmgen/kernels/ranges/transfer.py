@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import DType, OperatorInstance, TensorType
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.folding.evaluate import fold
 from tflmgen.kernels.numeric.quantize_math import activation_range
 from tflmgen.kernels.ranges.intervals import (
@@ -20,7 +21,7 @@ from tflmgen.kernels.ranges.intervals import (
     whole,
 )
 from tflmgen.kernels.ranges.range_elements import by_table, elements_of
-from tflmgen.kernels.rules import input_type
+from tflmgen.kernels.specification.rules import input_type
 from tflmgen.kernels.table import OPERATORS, traits_of
 
 MAX_ELEMENTS = 1 << 20

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, Overlap, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import DepthwiseConvolution
-from tflmgen.kernels.rules import input_type, zero_point
 from tflmgen.kernels.rv32m.rv32m_requantisation import read_requantisation, rv32m_requantisations
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import params
+from tflmgen.kernels.specification.window import Window
 
 HEADER = "depthwise_rv32m.h"
 

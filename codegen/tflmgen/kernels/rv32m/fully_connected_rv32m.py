@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
 from tflmgen.kernels.rv32m.rv32m_requantisation import CHANNEL_WORDS, read_requantisation, rv32m_requantisations
+from tflmgen.kernels.specification.weights import overlaps, params
 
 HEADER = "fully_connected_rv32m.h"
 UNITS = header_constant(HEADER, "TFLMGEN_FULLY_CONNECTED_RV32M_UNITS")

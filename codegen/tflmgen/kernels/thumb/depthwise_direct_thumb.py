@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import BoundedSums, Halves
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import DepthwiseConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import overlaps, params
 from tflmgen.kernels.thumb.bounded import bounded
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 

@@ -8,17 +8,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, Overlap, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import depthwise_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Int8Layer, Integers
 from tflmgen.kernels.numeric.kernel_requantisation import BoundedSums, Halves, wrapped
 from tflmgen.kernels.numeric.packed_readers import without_padding
-from tflmgen.kernels.numeric.weights import params
-from tflmgen.kernels.numeric.window import Window
 from tflmgen.kernels.requests import Convolution, DepthwiseConvolution, GroupedConvolution, SlidingRequest
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import params
+from tflmgen.kernels.specification.window import Window
 from tflmgen.kernels.thumb.bounded import bounded_channels
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.kernel_requantisation import Halves
 from tflmgen.kernels.numeric.matrix_overlap import overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
+from tflmgen.kernels.specification.weights import overlaps, params
 from tflmgen.kernels.thumb.thumb_requantisation import own_requantisations
 
 HEADER = "fully_connected_few_thumb.h"

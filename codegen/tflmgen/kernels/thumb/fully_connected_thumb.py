@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, UnpackedPart
 from tflmgen.kernels.costs.cost_model import matrix_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
-from tflmgen.kernels.header_constants import header_constant
+from tflmgen.kernels.numeric.header_constants import header_constant
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import Halves, wrapped
 from tflmgen.kernels.numeric.matrix_overlap import last_block, overlap_distance
 from tflmgen.kernels.numeric.packed_readers import records
-from tflmgen.kernels.numeric.weights import overlaps, params
 from tflmgen.kernels.requests import Convolution, MatrixProduct
+from tflmgen.kernels.specification.weights import overlaps, params
 from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 
 HEADER, _GROUPS = "fully_connected_thumb.h", "fully_connected_groups_thumb.h"

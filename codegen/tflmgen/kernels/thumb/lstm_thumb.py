@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflmgen.ir import ConstantArray, Cost, Kernel, PackedCall, Params, UnpackedSums
+from tflmgen.ir.kernel import ConstantArray, Cost, Kernel, PackedCall, Params, UnpackedSums
 from tflmgen.kernels.costs.cost_model import lstm_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Integers

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel
+from tflmgen.ir.kernel import Kernel
 from tflmgen.kernels.costs.cost_model import FEW, elements_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.int8_layer import Int8Layer
 from tflmgen.kernels.numeric.quantize_math import quantize_multiplier
 from tflmgen.kernels.operators.mul_kernels import all_products, mul_kernel
 from tflmgen.kernels.requests import Multiplication
-from tflmgen.kernels.rules import zero_point
+from tflmgen.kernels.specification.rules import zero_point
 from tflmgen.kernels.thumb.thumb_requantisation import requantisations
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, DType
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray
 from tflmgen.kernels.numeric.fixed_point import wrap
 from tflmgen.kernels.numeric.int8_layer import Integers
 from tflmgen.kernels.numeric.kernel_requantisation import wrapped

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tflmgen.ir import Kernel, PackedCall, UnpackedSums
+from tflmgen.ir.kernel import Kernel, PackedCall, UnpackedSums
 from tflmgen.kernels.costs.cost_model import svdf_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.operators.svdf_numbers import biases_are_known, biases_of, fast_kernel, integer_params, offsets

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.ir import ConstantArray, Cost, DType, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
+from tflmgen.ir import DType
+from tflmgen.ir.kernel import ConstantArray, Cost, Input, Kernel, Output, PackedCall, Scratch, UnpackedPart
 from tflmgen.kernels.costs.cost_model import transposed_cost
 from tflmgen.kernels.declaration import Cases, Computes, KernelDeclaration
 from tflmgen.kernels.numeric.phases import transposed_fields
-from tflmgen.kernels.numeric.weights import params
 from tflmgen.kernels.requests import TransposedConvolution
-from tflmgen.kernels.rules import input_type, zero_point
+from tflmgen.kernels.specification.rules import input_type, zero_point
+from tflmgen.kernels.specification.weights import params
 from tflmgen.kernels.thumb.fully_connected_thumb import read_units, stream_of
 from tflmgen.kernels.thumb.thumb_requantisation import raised_requantisations
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.ir import Block, Function, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
+from tflmgen.ir.graph import Block, Function, Node, Op, Value, blocks_of, definitions_in, operands_of, uses_in
 from tflmgen.passes.sliding.moving_sums import MovingSum
 from tflmgen.passes.sliding.recognition import Recognition
 from tflmgen.passes.sliding.rings import Ring, ring_of

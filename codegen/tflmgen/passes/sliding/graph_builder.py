@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflmgen.errors import InternalError
-from tflmgen.ir import DType, Ids, Module, Node, Op, Origin, TensorType, Value, constant_array
-from tflmgen.kernels import Dimensions, Operators, instance_of
+from tflmgen.ir import DType, Ids, TensorType, constant_array
+from tflmgen.ir.graph import Module, Node, Op, Origin, Value
+from tflmgen.kernels import instance_of
+from tflmgen.kernels.operators import Dimensions
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.sliding.track import Span
 
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import (
-    Function,
-    Module,
-    Node,
-    Op,
-    Origin,
-    TensorType,
-    Value,
-    Variable,
-    blocks_of,
-    resolve_operands,
-    substitute,
-)
+from tflmgen.ir import TensorType, resolve_operands, substitute
 from tflmgen.ir import with_regions as node_with_regions
+from tflmgen.ir.graph import Function, Module, Node, Op, Origin, Value, Variable, blocks_of
 from tflmgen.passes.sliding.cone import Cone, values_read
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.moving_sums import MovingSum

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Op, Origin, TensorType, Value
-from tflmgen.kernels import Operators, Sums, instance_of_op, traits_of
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Op, Origin, Value
+from tflmgen.kernels import Sums, instance_of_op, traits_of
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track, meet
 

@@ -10,19 +10,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tflmgen.errors import ModelError, Problem
-from tflmgen.ir import Op, TensorType, Value, constant_array
-from tflmgen.kernels import (
-    Operators,
-    Sliding,
-    Window,
-    axis_of,
-    fixed_cuts,
-    four,
-    instance_of_op,
-    is_hybrid,
-    paddings,
-    traits_of,
-)
+from tflmgen.ir import TensorType, constant_array
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels import Sliding, instance_of_op, traits_of
+from tflmgen.kernels.operators import axis_of, fixed_cuts, paddings
+from tflmgen.kernels.specification import Operators, Window, four, is_hybrid
 from tflmgen.passes.sliding.moving_sums import MovingSum, moving_sum
 from tflmgen.passes.sliding.row_maps import CutRows, Padded, RowMap, RowWise, Viewed
 from tflmgen.passes.sliding.track import Track

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tflmgen.ir import DType, Origin, TensorType, Value
+from tflmgen.ir import DType, TensorType
+from tflmgen.ir.graph import Origin, Value
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track, union
 

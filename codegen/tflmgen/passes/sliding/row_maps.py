@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tflmgen.ir import Op, Value
+from tflmgen.ir.graph import Op, Value
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.track import Span, Track
 

@@ -7,22 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from tflmgen.errors import Location, ModelError, Problem, UsageError
-from tflmgen.ir import (
-    Call,
-    EntryPoint,
-    Function,
-    HopWork,
-    LayerWork,
-    Module,
-    Op,
-    Origin,
-    Port,
-    Slide,
-    Value,
-    verify,
-    walk,
-)
-from tflmgen.kernels import TUNING, Operators, normalize_axis
+from tflmgen.ir import HopWork, LayerWork, verify
+from tflmgen.ir.graph import Call, EntryPoint, Function, Module, Op, Origin, Port, Slide, Value, walk
+from tflmgen.kernels.costs import TUNING
+from tflmgen.kernels.numeric import normalize_axis
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.sliding.cone import Cone, cache_bytes, cone_of
 from tflmgen.passes.sliding.graph_builder import GraphBuilder

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tflmgen.ir import Function, LayerWork, Op, Origin, constant_array, operands_of
-from tflmgen.kernels import Operators, Sliding, instance_of_op, is_hybrid, traits_of
+from tflmgen.ir import LayerWork, constant_array
+from tflmgen.ir.graph import Function, Op, Origin, operands_of
+from tflmgen.kernels import Sliding, instance_of_op, traits_of
+from tflmgen.kernels.specification import Operators, is_hybrid
 from tflmgen.passes.sliding.cone import Cone, values_read
 from tflmgen.passes.sliding.track import size
 

@@ -10,31 +10,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tflmgen.errors import InternalError, Location, ModelError, Problem
-from tflmgen.ir import (
+from tflmgen.ir import DType, HopWork, Ids, TensorType, clone, substitute, verify
+from tflmgen.ir.graph import (
     Block,
     Call,
-    DType,
     EntryPoint,
     Function,
-    HopWork,
-    Ids,
     If,
     Module,
     Op,
     Origin,
     Port,
     StageWindow,
-    TensorType,
     Value,
     Variable,
-    clone,
     definitions_in,
-    substitute,
     uses_in,
-    verify,
     walk,
 )
-from tflmgen.kernels import Comparison, Operators
+from tflmgen.kernels import Comparison
+from tflmgen.kernels.specification import Operators
 from tflmgen.passes.macs import macs_of
 from tflmgen.passes.pipeline import run_passes, without_ranges
 from tflmgen.passes.sliding.cone import Cone, cache_bytes, cone_of, values_read

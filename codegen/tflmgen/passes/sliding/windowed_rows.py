@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tflmgen.ir import Op, TensorType, Value
-from tflmgen.kernels import Steps, Window
+from tflmgen.ir import TensorType
+from tflmgen.ir.graph import Op, Value
+from tflmgen.kernels.specification import Steps, Window
 from tflmgen.passes.sliding.graph_builder import GraphBuilder
 from tflmgen.passes.sliding.row_maps import Reads
 from tflmgen.passes.sliding.track import Span, Track

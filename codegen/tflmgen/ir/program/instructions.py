@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tflmgen.ir.graph import EntryPoint, Origin, Value
-from tflmgen.ir.kernel import ConstantArray, Memory, Overlap, Params, Part
-from tflmgen.ir.row_stream import LineBuffer, LineMove, MovingPointer
+from tflmgen.ir.graph.module import EntryPoint, Origin, Value
+from tflmgen.ir.kernel.call import ConstantArray, Memory, Overlap, Params, Part
+from tflmgen.ir.streams.row_stream import LineBuffer, LineMove, MovingPointer
 
 
 @dataclass(frozen=True, slots=True)

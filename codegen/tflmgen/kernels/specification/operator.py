@@ -13,18 +13,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
-    Dim,
-    DType,
-    Kernel,
-    KernelChoice,
-    OperatorInstance,
-    Pieces,
-    Quantization,
-    Target,
-    TensorType,
-    View,
-)
+from tflmgen.ir import Dim, DType, Quantization, TensorType
+from tflmgen.ir.kernel import Kernel, KernelChoice, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.real_functions import Real
 from tflmgen.kernels.ranges.intervals import Transfer
 from tflmgen.kernels.traits import UNKNOWN, Traits

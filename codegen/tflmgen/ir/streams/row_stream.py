@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.graph import Op
-from tflmgen.ir.kernel import Kernel, Operand, Overlap, Pieces, View
+from tflmgen.ir.graph.module import Op
+from tflmgen.ir.kernel.call import Kernel, Operand, Overlap, Pieces, View
 
 STREAM_VARIANT = "stream"
 """The variant of its call in plan.json, where kernels have the instruction set that they are written for."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import OperatorInstance
-from tflmgen.kernels.operator import Options
-from tflmgen.kernels.option_fields import positive
-from tflmgen.kernels.rules import input_shape
+from tflmgen.ir.kernel import OperatorInstance
+from tflmgen.kernels.specification.operator import Options
+from tflmgen.kernels.specification.option_fields import positive
+from tflmgen.kernels.specification.rules import input_shape
 
 Fields = tuple[tuple[str, int | float], ...]
 """(name, value) of the fields of a params struct, in order."""

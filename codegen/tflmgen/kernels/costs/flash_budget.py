@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from tflmgen.ir import (
-    Called,
-    ConstantArray,
-    CostedKernel,
-    Input,
-    KernelChoice,
-    Module,
-    Op,
-    Pieces,
-    RowStream,
-    Selected,
-    View,
-    walk,
-)
+from tflmgen.ir.graph import Module, Op, walk
+from tflmgen.ir.kernel import ConstantArray, CostedKernel, Input, KernelChoice, Pieces, Selected, View
+from tflmgen.ir.streams import Called, RowStream
 
 WINOGRAD = "winograd"
 """Name of the variant of kernels with larger weights."""

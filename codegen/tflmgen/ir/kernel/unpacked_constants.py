@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir.kernel import ParamValue
+from tflmgen.ir.kernel.call import ParamValue
 
 Integers = NDArray[np.int64]
 

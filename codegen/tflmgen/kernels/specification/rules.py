@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from tflmgen.ir import DType, OperatorInstance, Quantization, TensorType
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.kernel import OperatorInstance
 from tflmgen.kernels.numeric.strides import normalize_axis
-from tflmgen.kernels.operator import Rule
+from tflmgen.kernels.specification.operator import Rule
 
 QUANTIZED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Element types that represent real numbers in arithmetic operators."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tflmgen.ir.kernel import Kernel, Pieces, View
-from tflmgen.ir.row_stream import RowStream
+from tflmgen.ir.kernel.call import Kernel, Pieces, View
+from tflmgen.ir.streams.row_stream import RowStream
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,19 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflmgen.ir import (
-    ConstantArray,
-    DType,
-    Input,
-    Kernel,
-    Null,
-    Operand,
-    OperatorInstance,
-    Overlap,
-    Params,
-    Quantization,
-    TensorType,
-)
+from tflmgen.ir import DType, Quantization, TensorType
+from tflmgen.ir.kernel import ConstantArray, Input, Kernel, Null, Operand, OperatorInstance, Overlap, Params
 from tflmgen.kernels.numeric.quantize_math import (
     MAX_SHIFT,
     Activation,
@@ -37,9 +26,17 @@ from tflmgen.kernels.numeric.quantize_math import (
     is_representable,
     quantize_multiplier,
 )
-from tflmgen.kernels.numeric.window import Fields, Window
-from tflmgen.kernels.operator import Rule
-from tflmgen.kernels.rules import STATIC, input_type, per_tensor, scale, tensors, where_computed, zero_point
+from tflmgen.kernels.specification.operator import Rule
+from tflmgen.kernels.specification.rules import (
+    STATIC,
+    input_type,
+    per_tensor,
+    scale,
+    tensors,
+    where_computed,
+    zero_point,
+)
+from tflmgen.kernels.specification.window import Fields, Window
 
 INPUT_SPAN = 255
 """Greatest magnitude of an int8 value minus its zero point."""

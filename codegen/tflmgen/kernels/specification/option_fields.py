@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 
-from tflmgen.kernels.operator import Options
+from tflmgen.kernels.specification.operator import Options
 
 GREATEST_FLOAT = (2 - 2**-23) * 2.0**127
 """The greatest finite float32."""

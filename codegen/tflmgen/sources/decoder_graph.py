@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tflmgen.errors import Location, ModelError, Problem
 from tflmgen.frontend.tflite import Model, ModelBuilder, SubGraphBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.reference import Array
@@ -20,12 +21,25 @@ from tflmgen.sources.decoder_weights import DecoderLayer, DecoderShape, LlamaDec
 TOKEN, POSITION, LOGITS = "token", "position", "logits"
 """Names of the inputs, int32[1] each, and of the output, float32[1, vocabulary]."""
 
+MOST_POSITION_BYTES = 64_000_000
+"""Bytes of caches and of tables of angles at most, which a file may declare without having them."""
+
 _MASK = -1e9
 """Added to scores of positions that are still to come, so that their probability is 0."""
 
 
 def decoder_model(decoder: LlamaDecoder, name: str) -> Model:
-    """The Model of one signature, `step`; `name` is that of the file in messages."""
+    """The Model of one signature, `step`; `name` is that of the file in messages.
+
+    Raises ModelError for a decoder of more positions than MOST_POSITION_BYTES hold, before these are made.
+    """
+    shape = decoder.shape
+    if shape.position_bytes > MOST_POSITION_BYTES:
+        rule = (
+            f"caches and angles of {shape.positions:,} positions take {shape.position_bytes:,} bytes, "
+            f"more than {MOST_POSITION_BYTES:,}"
+        )
+        raise ModelError([Problem(Location(name), rule, "Declare the longest text that the device is to handle")])
     builder = ModelBuilder(name=name)
     main = builder.subgraph("decoder")
     graph = _DecoderGraph(builder, main, decoder)

@@ -39,6 +39,11 @@ class DecoderShape:
         layer = attention + 3 * self.dim * self.hidden + 2 * self.dim
         return self.vocabulary * self.dim + self.layers * layer + self.dim
 
+    @property
+    def position_bytes(self) -> int:
+        """Bytes of float32 that all positions take: caches, and tables of cosines and sines."""
+        return 4 * self.positions * (2 * self.layers * self.kv_heads + 1) * self.head_size
+
 
 @dataclass(frozen=True, slots=True)
 class DecoderLayer:

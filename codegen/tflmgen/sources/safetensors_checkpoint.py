@@ -143,7 +143,7 @@ class _Tensors:
         if not isinstance(entry, dict):
             self._fail(f"it has no tensor {name}", "Weights in several files have to be joined first")
         dtype, own, place = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
-        if dtype not in _TYPES:
+        if not isinstance(dtype, str) or dtype not in _TYPES:
             self._fail(f"tensor {name} is {dtype!r}; {', '.join(_TYPES)} are read")
         if own != list(shape):
             self._fail(f"tensor {name} has shape {own}, and config.json asks for {list(shape)}")

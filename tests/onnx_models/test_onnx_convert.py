@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from support.commands import tflmgen
 from support.litert import run_litert_model
 from support.onnx_models import branch, halving, image_loop, separable_net
-from tflmgen.frontend.tflite import parse_model, write_model
+from tflmgen.frontend.tflite import Model, parse_model, write_model
 from tflmgen.options import SourceOptions
 from tflmgen.sources import read_source
 
@@ -44,10 +44,19 @@ def test_litert_computes_what_onnx_runtime_does(name: str, tmp_path: Path) -> No
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+def as_written(model: Model) -> Model:
+    """The model without the names of the source's parameters, for which a file has no place."""
+    subgraphs = (
+        replace(graph, tensors=tuple(replace(tensor, parameters=None) for tensor in graph.tensors))
+        for graph in model.subgraphs
+    )
+    return replace(model, subgraphs=tuple(subgraphs))
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_written_is_read_as_the_same_model(name: str, tmp_path: Path) -> None:
     build, shape = MODELS[name]
-    model = read_source(build(tmp_path / "m.onnx"), SourceOptions(shape=[_shape(shape)]))
+    model = as_written(read_source(build(tmp_path / "m.onnx"), SourceOptions(shape=[_shape(shape)])))
     assert replace(parse_model(write_model(model), model.name), sha256=model.sha256) == model
 
 

@@ -134,9 +134,10 @@ def read_application(path: Path) -> Application:
     except tomllib.TOMLDecodeError as error:
         raise ModelError([Problem(Location(str(path)), f"is not TOML: {error}")]) from None
     _check_keys(file, "", contents, {"input", "stage", "outputs"})
-    generators = [name for name, table in _tables(file, contents, "stage") if table.get("builtin") == "generate"]
-    if generators:
-        return _generator(file, contents, generators[0])
+    stages = contents.get("stage")
+    for name, table in stages.items() if isinstance(stages, dict) else ():
+        if isinstance(table, dict) and table.get("builtin") == "generate":
+            return _generator(file, contents, name)
     inputs = tuple(_input(file, name, table) for name, table in _tables(file, contents, "input"))
     stages = tuple(_stage(file, name, table) for name, table in _tables(file, contents, "stage"))
     for name in {i.name for i in inputs} & {s.name for s in stages}:

@@ -192,7 +192,7 @@ class _Search:
             return reader is None or (graph.index, reader.index) in self.exact
 
         def ends(tensor: int) -> bool:
-            own = [r for r in readers.get(tensor, ()) if not results or r is None or real_results(r, graph)]
+            own = [r for r in readers.get(tensor, ()) if not results or not _decides(r, graph)]
             return (tensor in frontier or bool(own)) and all(map(is_exact, own))
 
         return bool(op.outputs) and all(ends(t) for t in results or op.outputs)
@@ -281,6 +281,11 @@ def _is_function(op: FileOperator) -> bool:
 def _moves(op: FileOperator) -> bool:
     traits = traits_of(op.name)
     return traits.view or traits.moves or traits.cuts or traits.joins
+
+
+def _decides(op: FileOperator | None, graph: SubGraph) -> bool:
+    """Whether an operator makes nothing of its operands but truth values or integers, as comparisons do."""
+    return op is not None and bool(op.outputs) and not real_results(op, graph) and not bindings(op)
 
 
 def _chooses(op: FileOperator, graph: SubGraph) -> bool:

@@ -137,7 +137,7 @@ def tokenizer(
         typer.Argument(readable=False, metavar="FILE", help="llama2.c's tokenizer.bin: byte pairs with scores."),
     ],
     *,
-    folder: Annotated[
+    directory: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", show_default="(current folder)", help="Folder for the C files."),
     ] = None,
@@ -150,7 +150,7 @@ def tokenizer(
     """Write a tokenizer as tables in C, with functions that make tokens of text and text of tokens."""
     from tflmgen.commands.tokenizer import tokenizer_command
 
-    tokenizer_command(source, folder, name, output)
+    tokenizer_command(source, directory, name, output)
 
 
 @command(epilog="Example:  tflmgen convert kws.keras -o kws.tflite")

@@ -18,7 +18,11 @@
 #include "window.h"
 
 struct tflmgen_depthwise_rv32m_s8 {
-    TFLMGEN_CHANNEL_WINDOW_FIELDS
+    TFLMGEN_IMAGE_FIELDS
+    int32_t stride_height;
+    int32_t stride_width;
+    int32_t padding_top;
+    int32_t padding_left;
     int32_t padding_value;
     int32_t scale_bits;
     int32_t output_min;
@@ -60,11 +64,12 @@ struct tflmgen_depthwise_rv32m_line {
 
 /* One line of outputs. `inside`: windows that end inside of the input; `outside`: further ones, 0 or 1, whose last
  * column is outside. */
-TFLMGEN_HELPER void tflmgen_depthwise_rv32m_slide(int8_t *output, const struct tflmgen_depthwise_rv32m_line *line,
+TFLMGEN_HELPER void tflmgen_depthwise_rv32m_slide(int8_t *outputs, const struct tflmgen_depthwise_rv32m_line *line,
                                                   const struct tflmgen_rv32m_channel *channel, int32_t inside,
                                                   int32_t outside, const struct tflmgen_depthwise_rv32m_s8 *p,
                                                   bool by_two, bool is_signed)
 {
+    int8_t *output = outputs;
     const int8_t *top = line->top;
     const int8_t *middle = line->middle;
     const int8_t *bottom = line->bottom;

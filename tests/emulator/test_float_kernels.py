@@ -24,7 +24,7 @@ from support.kernel_harness import (
     tensor,
 )
 from support.kernel_program import KERNELS
-from support.recurrent_cases import float_lstm, rnn, svdf
+from support.recurrent_cases import float_lstm, gru, rnn, svdf
 from support.tight_claims import check_claims_are_tight
 
 pytestmark = pytest.mark.emulator
@@ -202,6 +202,7 @@ CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "dequantize": dequantize,
     "lstm": lambda rng: recurrent(rng, lambda r: float_lstm(r, variants=True, largest_extent=20)),
     "rnn": lambda rng: recurrent(rng, lambda r: rnn(r, "UNIDIRECTIONAL_SEQUENCE_RNN", hybrid=False, largest_extent=20)),
+    "gru": lambda rng: recurrent(rng, lambda r: gru(r, largest_extent=20)),
     "svdf": lambda rng: recurrent(rng, lambda r: svdf(r, "float32", svdf_sizes(r))),
 }
 

@@ -21,6 +21,9 @@ pytestmark = [pytest.mark.emulator, requires_compiler]
 LAYERS = 100
 """Of each declaration and seed in the sweep."""
 
+LEAST = 24
+"""Layers of an instruction set, 2 of each declaration or more: where there are few, their claims are as well tried."""
+
 SANITIZED = (
     *("-O2", "-DTFLMGEN_OPTIMIZE_SIZE", "-Wno-error"),
     *("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fno-sanitize=alignment"),
@@ -38,7 +41,8 @@ def run(variant: str, calls: Sequence[Fuzzed], folder: Path, findings: Findings,
 def test_random_layers_of_every_declaration(variant: str, tmp_path: Path) -> None:
     findings = Findings()
     declared = [declaration for declaration in DECLARATIONS if declaration.instructions == variant]
-    layers = [layer for declaration in declared for layer in fuzz_of(declaration, 0, 2)]
+    count = max(2, LEAST // len(declared))
+    layers = [layer for declaration in declared for layer in fuzz_of(declaration, 0, count)]
     run(variant, [call for layer in layers for call in layer], tmp_path, findings)
     assert findings.wrong == []
     assert findings.spoiled.total() > 5

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     unsigned a, b;
     while (scanf("%x %x", &a, &b) == 2) {
       const uint8_t code[] = {a & 255, a >> 8 & 255, b & 255, b >> 8 & 255};
-      instruction = decode(code, size_of(code));
+      instruction = models[m]->decoder->decode(code, models[m]->decoder->size_of(code));
       const struct cycles c = models[m]->cost(&instruction, &pipeline);
       printf("%u %u\n", c.low, c.high);
       previous = instruction;

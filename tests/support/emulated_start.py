@@ -21,7 +21,7 @@ static void call_host(uint32_t operation, const void *argument)
 {
     register uint32_t a0 __asm__("a0") = operation;
     register const void *a1 __asm__("a1") = argument;
-    __asm__ volatile(".option push\\n.option norvc\\n.balign 16\\nslli x0, x0, 0x1f\\nebreak\\nsrai x0, x0, 7\\n"
+    __asm__ volatile(".option push\\n.balign 16\\n.option norvc\\nslli x0, x0, 0x1f\\nebreak\\nsrai x0, x0, 7\\n"
                      ".option pop" : "+r"(a0) : "r"(a1) : "memory");
 }
 #else

@@ -196,3 +196,13 @@ def rnn(rng: np.random.Generator, operator: str, hybrid: bool, largest_extent: i
     if operator != "RNN":
         options["time_major"] = time_major
     return make_case(operator, tensors, [tensor("float32", ())], options), inputs_of(rng, source)
+
+
+def gru(rng: np.random.Generator, largest_extent: int = 5) -> Steps:
+    """TflmgenGru from a first state that is an input, too. largest_extent: of inputs and units."""
+    steps, (inputs, units) = int(rng.integers(1, 6)), rng.integers(1, largest_extent + 1, 2).tolist()
+    source, state = tensor("float32", (steps, 1, inputs)), tensor("float32", (1, units))
+    weights = [constant("float32", rng.normal(size=(3 * units, n))) for n in (inputs, units)]
+    biases = [constant("float32", rng.normal(size=3 * units)) for _ in range(2)]
+    tensors = [source, weights[0], biases[0], weights[1], biases[1], state]
+    return make_case("CUSTOM:TflmgenGru", tensors, [tensor("float32", (1, units))]), inputs_of(rng, source)

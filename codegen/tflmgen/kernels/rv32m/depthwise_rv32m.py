@@ -28,9 +28,11 @@ def depthwise_rv32m(request: DepthwiseConvolution) -> Kernel | None:
     requantisation = rv32m_requantisations(layer)
     if requantisation is None:
         return None
+    steps = window.steps
     fields = params(
         "tflmgen_depthwise_rv32m_s8",
-        window.channel_fields,
+        window.image_fields,
+        (("stride_height", steps.stride_height), ("stride_width", steps.stride_width), *window.padding_fields),
         (("padding_value", zero_point(input_type(op, 0))), ("scale_bits", requantisation.scale_bits)),
         layer.limit_fields(requantisation.clamped),
     )
@@ -40,7 +42,7 @@ def depthwise_rv32m(request: DepthwiseConvolution) -> Kernel | None:
         (Input(0), ConstantArray.of("channels", _stream(layer.weights, requantisation.words), DType.UINT32), Output(0)),
         fields,
         _overlaps(window, op.outputs[0].bytes),
-        Cost(request.macs, numbers=(("signed", requantisation.signed),)),
+        Cost(request.macs, numbers=(("signed", requantisation.signed), ("filter_height", 3), ("filter_width", 3))),
         "rv32m",
     )
 

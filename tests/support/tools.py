@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from tflmgen.hardware.board import Board
 from tflmgen.toolchain.programs import find_renode
 
 
@@ -18,6 +19,22 @@ def may_lack(*programs: str) -> bool:
 def requires(*programs: str) -> pytest.MarkDecorator:
     """Skips where none of these programs is installed, but not in CI."""
     return pytest.mark.skipif(may_lack(*programs), reason=f"needs {programs[0]}")
+
+
+def binutils(board: Board, program: str) -> str:
+    """Name of a program of the toolchain for a board: "objdump", "readelf"."""
+    assert board.architecture.toolchain
+    return f"{board.architecture.toolchain.prefix}{program}"
+
+
+def requires_compiler_for(board: Board) -> pytest.MarkDecorator:
+    """Skips where the compiler for a board's architecture is missing, but not in CI."""
+    return requires(binutils(board, "gcc"))
+
+
+def requires_qemu_for(board: Board) -> pytest.MarkDecorator:
+    """Skips where the QEMU for a board's architecture is missing, but not in CI."""
+    return requires(board.architecture.qemu)
 
 
 def compiler_version() -> str:

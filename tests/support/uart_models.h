@@ -151,6 +151,23 @@ static void write_register(uint32_t offset, uint32_t value) {
     give(value);
   }
 }
+#elif defined(MODEL_ESP32)
+// Set up by the boot loader, whose last messages fill the FIFO of 128 bytes. Lines of the modem that are high stand
+// beside both counters.
+static unsigned queued = 128;
+static uint32_t read_register(uint32_t offset) {
+  enabled = true;
+  if (offset == 0x00) return take();
+  require(offset == 0x1C, "unexpected read");
+  pass_time();
+  if (asked % 3 == 0 && queued > 0) queued--;
+  return (7u << 29 | 7u << 13) | queued << 16 | (full() ? 1u : 0);
+}
+static void write_register(uint32_t offset, uint32_t value) {
+  require(offset == 0x00 && queued < 128, "a byte is sent while there is no room");
+  queued++;
+  sent.push_back(uint8_t(value));
+}
 #endif
 
 struct Register {

@@ -12,8 +12,8 @@ void tflmgen_semihosting(uint32_t operation, const volatile uint32_t *arguments)
     register uint32_t number __asm__("a0") = operation;
     register const volatile uint32_t *block __asm__("a1") = arguments;
     __asm__ volatile(".option push\n\t"
+                     ".balign 16\n\t" /* all three in one page; before norvc, behind which GCC reserves too little */
                      ".option norvc\n\t"
-                     ".balign 16\n\t" /* all three in one page */
                      "slli x0, x0, 0x1f\n\t"
                      "ebreak\n\t"
                      "srai x0, x0, 7\n\t"

@@ -95,7 +95,7 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         tmp_path, written({name: values for name, values in tensors.items() if name != "model.norm.weight"})
     )
     assert "is 'I8'; F32, F16, BF16 are read" in refusal(tmp_path, good.replace(b'"F32"', b'"I8" '))
-    assert "is [1, 2]; F32, F16, BF16 are read" in refusal(tmp_path, good.replace(b'"F32"', b'[1,2]', 1))
+    assert "is [1, 2]; F32, F16, BF16 are read" in refusal(tmp_path, good.replace(b'"F32"', b"[1,2]", 1))
     positions = 1 << 24
     rule = "caches and angles of 16,777,216 positions take"
     assert rule in refusal(tmp_path, good, max_position_embeddings=positions)

@@ -122,8 +122,8 @@ def _printed(board: Board, program: str, *arguments: str) -> str:
 
 def _functions(board: Board, elf: Path) -> set[int]:
     """Addresses inside functions: RISC-V's objdump takes constants beside them for instructions."""
-    found = re.findall(r": (\w{8}) +(\d+) FUNC ", _printed(board, "readelf", "-sW", str(elf)))
-    return {address for start, size in found for address in range(int(start, 16), int(start, 16) + int(size))}
+    rows = re.findall(r": (\w{8}) +(\d+) FUNC ", _printed(board, "readelf", "-sW", str(elf)))
+    return {address for start, size in rows for address in range(int(start, 16), int(start, 16) + int(size))}
 
 
 def _check_arm(board: Board, rows: list[list[str]]) -> None:

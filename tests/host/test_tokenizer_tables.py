@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from support.commands import tflmgen
 from support.native import SANITIZED, WARNINGS, compile_in
 from support.tools import requires
 from tflmgen.errors import ModelError
@@ -158,3 +159,36 @@ def test_bad_tokenizers_are_refused(tmp_path: Path) -> None:
     assert "tokenizers in .json files are not read" in refusal(tmp_path / "tokenizer.json", b"{}")
     with pytest.raises(ModelError, match="cannot be read"):
         read_tokenizer(tmp_path / "absent.bin")
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tokenizer's file in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "words.bin"
+    texts = [b"<unk>", b"<s>", b"</s>", b"a", b"b"]
+    path.write_bytes(struct.pack("<i", 5) + b"".join(struct.pack("<fi", 0.0, len(text)) + text for text in texts))
+    return path
+
+
+def test_files_of_the_users_are_not_replaced(source: Path) -> None:
+    Path("words.h").write_text("mine")
+    finished = tflmgen("tokenizer", source)
+    assert (finished.code, "words.h is in the way" in finished.err) == (2, True), finished.err
+    assert (Path("words.h").read_text(), Path("words.c").exists()) == ("mine", False)
+    Path("words.h").unlink()
+    assert [tflmgen("tokenizer", source).code for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("name", ["texts", "offsets", "sorted", "words"])
+def test_no_name_meets_those_of_the_arrays(name: str, source: Path) -> None:
+    assert tflmgen("tokenizer", source, "--name", name).code == 0
+    command = ["gcc", "-std=c99", *WARNINGS, "-c", f"{name}.c", "-o", "words.o"]
+    compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert compiled.returncode == 0, compiled.stderr
+
+
+@pytest.mark.parametrize(("name", "free"), [("int", "int_"), ("tflmgen_x", "m_tflmgen_x"), ("2x", "m_2x")])
+def test_names_that_are_taken_are_refused(name: str, free: str, source: Path) -> None:
+    finished = tflmgen("tokenizer", source, "--name", name)
+    assert (finished.code, f"such as {free}" in finished.err) == (2, True), finished.err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from tflmgen.sources.decoder_weights import DecoderLayer, DecoderShape, LlamaDec
 
 TOKEN, POSITION, LOGITS = "token", "position", "logits"
 """Names of the inputs, int32[1] each, and of the output, float32[1, vocabulary]."""
+
+OWN_GRAPH = "the file is weights alone: their graph is tflmgen's own, and no other program was asked what it computes"
+"""Note on such a model: what a build validates is the graph that was made."""
 
 MOST_POSITION_BYTES = 64_000_000
 """Bytes of caches and of tables of angles at most, which a file may declare without having them."""
@@ -48,7 +52,7 @@ def decoder_model(decoder: LlamaDecoder, name: str) -> Model:
     main.inputs, main.outputs = (token, position), (logits,)
     builder.signature("step", main, [(TOKEN, token), (POSITION, position)], [(LOGITS, logits)])
     graph.add_initial_state()
-    return parse_model(write_model(builder.model()), name)
+    return replace(parse_model(write_model(builder.model()), name), notes=(OWN_GRAPH,))
 
 
 class _DecoderGraph:

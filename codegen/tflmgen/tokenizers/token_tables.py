@@ -11,14 +11,15 @@ from tflmgen.tokenizers.tokenizer_file import Tokenizer
 HEADER = "tflmgen_tokenizer.h"
 _COLUMNS = 16
 """Numbers in a line of an array."""
-_LICENCE = "/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */\n"
+OUR_BEGINNING = "/* SPDX-License-Identifier: Apache-2.0 OR LicenseRef-tflmgen-output */\n"
+"""First line of every file that is written, by which those of an earlier time are known."""
 
 
 def table_files(tokenizer: Tokenizer, name: str) -> Mapping[str, str]:
     """Contents of NAME.h, NAME.c and the header with the functions, by file name. `name` is a C identifier."""
     guard = f"{name.upper()}_H"
     declaration = (
-        f"{_LICENCE}/* The tokenizer `{name}`, of {len(tokenizer.texts)} tokens. */\n"
+        f"{OUR_BEGINNING}/* The tokenizer `{name}`, of {len(tokenizer.texts)} tokens. */\n"
         f"#ifndef {guard}\n#define {guard}\n\n"
         f'#include "{HEADER}"\n\nextern const struct tflmgen_tokenizer {name};\n\n#endif\n'
     )
@@ -36,17 +37,18 @@ def _source(tokenizer: Tokenizer, name: str) -> str:
     ordered = [first[text] for text in sorted(first) if text]
     tokens_of_bytes = [first.get(b"<0x%02X>" % byte, 0) for byte in range(256)]
     arrays = [
-        ("uint32_t", "offsets", offsets),
-        ("uint8_t", "texts", list(b"".join(texts)) or [0]),
-        ("uint16_t", "ranks", [levels[score] for score in tokenizer.scores]),
-        ("uint16_t", "sorted", ordered),
-        ("uint16_t", "bytes", tokens_of_bytes),
+        ("uint32_t", f"{name}_offsets", offsets),
+        ("uint8_t", f"{name}_texts", list(b"".join(texts)) or [0]),
+        ("uint16_t", f"{name}_ranks", [levels[score] for score in tokenizer.scores]),
+        ("uint16_t", f"{name}_sorted", ordered),
+        ("uint16_t", f"{name}_bytes", tokens_of_bytes),
     ]
     space = first.get(b" ", -1)
-    fields = f"{len(texts)}, offsets, texts, ranks, sorted, {len(ordered)}, bytes, {tokenizer.begin}, {space}"
+    places = [array for _, array, _ in arrays]
+    fields = ", ".join([str(len(texts)), *places[:4], str(len(ordered)), *places[4:], str(tokenizer.begin), str(space)])
     body = "\n\n".join(_array(*array) for array in arrays)
     table = f"const struct tflmgen_tokenizer {name} = {{{fields}}};"
-    return f'{_LICENCE}#include "{name}.h"\n\n/* clang-format off */\n{body}\n/* clang-format on */\n\n{table}\n'
+    return f'{OUR_BEGINNING}#include "{name}.h"\n\n/* clang-format off */\n{body}\n/* clang-format on */\n\n{table}\n'
 
 
 def _array(type_: str, name: str, values: Sequence[int]) -> str:

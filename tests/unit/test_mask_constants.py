@@ -117,3 +117,22 @@ def test_large_values_that_are_no_masks_stay(tmp_path: Path) -> None:
         outputs = run_sets(build, sets).outputs
     for (output,), sample in zip(outputs, samples, strict=False):
         np.testing.assert_allclose(output, sample + offsets, atol=50)
+
+
+@pytest.mark.parametrize("fill", [-np.inf, -1e9, float(np.finfo(np.float32).min)])
+def test_what_a_maximum_is_padded_with_needs_no_steps(fill: float, tmp_path: Path) -> None:
+    """Pixels below 0.4, padded as PyTorch pads for MaxPool: all 256 steps are the pixels'."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    x, padded = graph.tensor("x", DType.FLOAT32, (1, 8, 8, 2)), graph.tensor("padded", DType.FLOAT32, (1, 10, 10, 2))
+    y = graph.tensor("y", DType.FLOAT32, (1, 4, 4, 2))
+    edges = graph.constant("edges", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    graph.operator("PADV2", [x, edges, graph.constant("fill", np.float32(fill))], [padded])
+    options = {"padding": 1, "stride_h": 2, "stride_w": 2, "filter_height": 3, "filter_width": 3}
+    graph.operator("MAX_POOL_2D", [padded], [y], options)
+    graph.inputs, graph.outputs = [x], [y]
+    path = tmp_path / "model.tflite"
+    path.write_bytes(write_model(builder.model()))
+    np.savez(tmp_path / "samples.npz", x=np.random.default_rng(4).uniform(-0.2, 0.4, (40, 1, 8, 8, 2)).astype("f4"))
+    result = quantize_file(path, tmp_path / "samples.npz", QuantizeOptions(io=QuantizedIo.INT8), None, lambda *_: None)
+    assert result.evaluation.sqnr_db > 45

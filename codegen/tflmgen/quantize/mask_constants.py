@@ -2,22 +2,23 @@
 
 With such a mask in its range, a tensor of int8 has one step for all scores. Any number does that is far enough below
 the scores for SOFTMAX to give 0: the constants become as small, and ranges of masked scores end where SOFTMAX gives 0.
+What an image is padded with for a maximum needs no room at all: the least integer serves.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tflmgen.frontend import TensorKey
-from tflmgen.frontend.model_graph import constant_values
-from tflmgen.frontend.tflite import FileTensor, Model, SubGraph
+from tflmgen.frontend.model_graph import TensorUses, constant_values
+from tflmgen.frontend.tflite import Model, SubGraph
 from tflmgen.ir import DType, contents
 from tflmgen.kernels import traits_of
 from tflmgen.quantize.element_types import Range
-from tflmgen.quantize.integer_forms import Array
 from tflmgen.quantize.statistics import Calibration, TensorStatistics
 
 _LEAST_RATIO = 512
@@ -32,15 +33,21 @@ _MARGIN = 10.0
 
 @dataclass(frozen=True, slots=True)
 class _Masked:
-    """A tensor with masks among its values: range of the others, widened to hold 0, and the signs of the masks."""
+    """A tensor with masks among its values: range of the others, widened to hold 0, and the signs of the masks.
+
+    is_neutral  the masks are a padding, and every reader takes maxima or minima
+    """
 
     low: float
     high: float
     below: bool
     above: bool
+    is_neutral: bool = False
 
     def bounds(self, reach: float) -> Range:
         """Range that leaves masks no more than they need, where `reach` is beyond all scores."""
+        if self.is_neutral:
+            return self.low, self.high
         # Of an input that is the mask itself, 0 is the only other value: it must reach below all scores.
         margin = _MARGIN if self.high > self.low else reach
         return self.low - margin * self.below, self.high + margin * self.above
@@ -68,14 +75,25 @@ def _reach(masked: Mapping[TensorKey, _Masked]) -> float:
 
 def _masked(model: Model, calibration: Calibration, key: TensorKey) -> _Masked | None:
     """Range and masks of a computed tensor with mask constants; None for other tensors."""
-    tensor = model.subgraphs[key[0]].tensors[key[1]]
-    if tensor.data is not None:
+    graph = model.subgraphs[key[0]]
+    if graph.tensors[key[1]].data is not None:
         return None
     statistics = calibration.tensors[key]
-    if key in calibration.not_finite:
+    if key not in calibration.not_finite:
+        part = _split(statistics)
+    else:
         low, high = min(statistics.minimum, 0.0), max(statistics.maximum, 0.0)
-        return _Masked(low, high, True, False) if high - low < _LEAST_MASK else None
-    return _split(statistics)
+        part = _Masked(low, high, True, False) if high - low < _LEAST_MASK else None
+    return part and replace(part, is_neutral=_pads_extremes(TensorUses.of(graph), key[1]))
+
+
+def _pads_extremes(uses: TensorUses, tensor: int) -> bool:
+    """Whether a tensor is a padded one of which every reader takes maxima, or every one minima."""
+    writer, readers = uses.producers.get(tensor), uses.readers.get(tensor, ())
+    if writer is None or not traits_of(writer.name).pads or not all(readers):
+        return False
+    neutral = {traits_of(op.name).neutral for op in readers if op is not None}
+    return len(neutral) == 1 and neutral <= {-math.inf, math.inf}
 
 
 def _split(statistics: TensorStatistics) -> _Masked | None:
@@ -95,11 +113,15 @@ def _split(statistics: TensorStatistics) -> _Masked | None:
 
 
 def _bounded(graph: SubGraph, masked: dict[TensorKey, _Masked], reach: float) -> SubGraph:
-    tensors = list(graph.tensors)
-    for index in _constants(graph):
+    tensors, uses = list(graph.tensors), TensorUses.of(graph)
+    least = max(_LEAST_MASK, _LEAST_RATIO * (reach - _MARGIN))
+    neutral = {index for (subgraph, index), part in masked.items() if subgraph == graph.index and part.is_neutral}
+    for index in sorted(set(_constants(graph))):
         values = constant_values(tensors[index])
-        if (np.abs(values) >= max(_LEAST_MASK, _LEAST_RATIO * (reach - _MARGIN))).any() and not np.isnan(values).any():
-            tensors[index] = _clipped(tensors[index], values, reach)
+        if not np.isnan(values).any():
+            pads = all(op is not None and neutral.issuperset(op.outputs) for op in uses.readers[index])
+            bounded = np.where(np.abs(values) >= least, np.copysign(math.inf if pads else reach, values), values)
+            tensors[index] = replace(tensors[index], data=contents(bounded.astype(np.float32), DType.FLOAT32))
     for (subgraph, index), part in masked.items():
         if subgraph == graph.index:
             tensors[index] = replace(tensors[index], recorded_range=part.bounds(reach))
@@ -115,7 +137,3 @@ def _constants(graph: SubGraph) -> Iterator[int]:
                 tensor = graph.tensors[index] if index >= 0 else None
                 if tensor is not None and tensor.data and tensor.dtype is DType.FLOAT32:
                     yield index
-
-
-def _clipped(tensor: FileTensor, values: Array, reach: float) -> FileTensor:
-    return replace(tensor, data=contents(np.clip(values, -reach, reach).astype(np.float32), DType.FLOAT32))

@@ -9,7 +9,7 @@ import pytest
 from support.llama2_files import Checkpoint
 from support.tools import requires
 from tflmgen.errors import UsageError
-from tflmgen.frontend.tflite import parse_model
+from tflmgen.frontend.tflite import ModelBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.options import QuantizeOptions
 from tflmgen.quantize import quantize_file
@@ -49,3 +49,42 @@ def test_a_decoder_in_int8(tmp_path: Path) -> None:
         quantized(next_token="tok")
     with pytest.raises(UsageError, match="--max-loss requires --next-token"):
         quantized(max_loss=0.1)
+
+
+@requires("gcc")
+def test_noise_that_costs_no_loss_is_left(tmp_path: Path) -> None:
+    """Behind a value of 300 times the others' range, logits of the others are noise; but all logits are small."""
+    rng = np.random.default_rng(2)
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    token, row, hidden, logits = (
+        graph.tensor(name, dtype, shape)
+        for name, dtype, shape in (
+            ("token", DType.INT32, (1,)),
+            ("row", DType.FLOAT32, (1, 8)),
+            ("hidden", DType.FLOAT32, (1, 8)),
+            ("logits", DType.FLOAT32, (1, 12)),
+        )
+    )
+    scales = np.array([300, *[1] * 7])[:, None]
+    embedding, inner, outer = (rng.normal(0, size, (n, 8)) for n, size in ((12, 1), (8, 1), (12, 1e-3)))
+    outer[6:, 0] = 0
+    table, first, second = (
+        graph.constant(name, array.astype(np.float32))
+        for name, array in (("table", embedding), ("first", inner * scales), ("second", outer / scales.T))
+    )
+    graph.operator("GATHER", [table, token], [row], {"axis": 0, "batch_dims": 0})
+    graph.operator("FULLY_CONNECTED", [row, first], [hidden])
+    graph.operator("FULLY_CONNECTED", [hidden, second], [logits])
+    graph.inputs, graph.outputs = [token], [logits]
+    (tmp_path / "m.tflite").write_bytes(write_model(builder.model()))
+    np.savez(tmp_path / "text.npz", stateful=np.array(True), token=rng.integers(12, size=(60, 1)).astype(np.int32))
+
+    def hidden_type(**choices: object) -> DType | None:
+        options = QuantizeOptions(**choices)  # type: ignore[arg-type]
+        result = quantize_file(tmp_path / "m.tflite", tmp_path / "text.npz", options, None, lambda *_: None)
+        own = parse_model(result.quantized.data, "m.tflite").subgraphs[0]
+        return next(own.tensors[op.inputs[0]].dtype for op in own.operators[::-1] if op.name == "FULLY_CONNECTED")
+
+    assert hidden_type(next_token="token") is DType.INT8
+    assert hidden_type() is not DType.INT8

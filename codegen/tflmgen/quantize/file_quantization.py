@@ -156,20 +156,26 @@ def quantize_file(
         build, measured = _without_masks(stack, build, data, measured, reference)
         choice = _with_exact_ends(_choice(settings, keeps_state, build.model), build, data, measured)
         best = refined(stack, build, data, measured, choice, progress, reference)
-        result = _best(best, data, settings, progress)
+        result = _best(best, data, settings, text, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof, loss=_loss(best, result, text))
+        result = replace(
+            result,
+            lstm=reasons,
+            keeps_state=keeps_state,
+            proof=proof,
+            loss=_loss(best, result.quantized.model, data, text),
+        )
     _check_limits(path, result, settings)
     return result
 
 
-def _loss(best: Refinement, result: QuantizedFile, text: NextTokens | None) -> TokenLoss | None:
-    """The loss of the next token, of a text that has one."""
+def _loss(best: Refinement, model: Model, data: CalibrationData, text: NextTokens | None) -> TokenLoss | None:
+    """The loss of the next token of a quantised model, with a text that has one."""
     if text is None:
         return None
-    with observed_variant(best.build, result.quantized.model) as variant:
-        return token_loss(best.build, variant, result.data.everything, text)
+    with observed_variant(best.build, model) as variant:
+        return token_loss(best.build, variant, data.everything, text)
 
 
 def _shapes(path: Path, source: Model, calibration: Path, signature: str | None) -> dict[TensorKey, Shape]:
@@ -213,14 +219,17 @@ def _without_masks(
     return bounded, measure(bounded, data.fit)
 
 
-def _best(best: Refinement, data: CalibrationData, settings: QuantizeOptions, progress: Progress) -> QuantizedFile:
+def _best(
+    best: Refinement, data: CalibrationData, settings: QuantizeOptions, text: NextTokens | None, progress: Progress
+) -> QuantizedFile:
     """The quantised model of least error; with types for the limits, or what costs little."""
     types, remedy, limits, narrow = None, None, _limits(settings), best.choice
     if settings.activations is Activations.AUTO:
         types = _types_of_auto(best, data, limits, progress)
         _take_types(best, data, types.wanted)
     elif settings.activations is Activations.INT8:
-        remedy = _widen_by_default(best, data, progress)
+        loss = _loss(best, best.quantized.model, data, text)
+        remedy = _widen_by_default(best, data, loss is not None and loss.is_good(settings.max_loss), progress)
     return QuantizedFile(
         best.quantized,
         best.calibration,
@@ -259,14 +268,16 @@ def _types_of_auto(
     return types
 
 
-def _widen_by_default(best: Refinement, data: CalibrationData, progress: Progress) -> tuple[int, int] | None:
+def _widen_by_default(
+    best: Refinement, data: CalibrationData, keeps_loss: bool, progress: Progress
+) -> tuple[int, int] | None:
     """Takes wider types where int8 falls short: what costs little, and at any cost what keeps float outputs usable.
 
-    Cycles and bytes that int16 for all webs adds; None where int8 is good.
+    Cycles and bytes that int16 for all webs adds; None where int8 is good, or keeps the loss for which outputs are.
     """
     if best.evaluation.decisions:
         _take_types(best, data, TypeSearch(best, data.everything, progress).for_limits(_DECISIONS).wanted)
-    if _DEFAULT_AIM.allow(best.evaluation):
+    if keeps_loss or _DEFAULT_AIM.allow(best.evaluation):
         return None
     counts = any(output.is_integer for output in best.evaluation.outputs)
     search = TypeSearch(best, data.everything if counts else data.fit, progress)

@@ -18,6 +18,9 @@ from tflmgen.options import QuantizeOptions
 from tflmgen.quantize.evaluation import Outputs, run_sets
 from tflmgen.quantize.observed_build import ObservedBuild
 
+_GOOD_GROWTH = 0.01
+"""Growth of the loss up to which a quantised model is good, where the user says no other."""
+
 
 class LimitError(TflmgenError):
     """No quantised model is within the user's limits; the text says how near the best one is."""
@@ -35,6 +38,10 @@ class TokenLoss:
     def growth(self) -> float:
         """Part of the loss before that quantisation adds; infinite where there was none."""
         return self.after / self.before - 1 if self.before else math.inf if self.after else 0.0
+
+    def is_good(self, limit: float | None) -> bool:
+        """Whether the loss grew by no more than the user allows, or a hundredth."""
+        return self.growth <= (_GOOD_GROWTH if limit is None else limit)
 
     @property
     def perplexities(self) -> tuple[float, float]:

@@ -9,7 +9,7 @@ import pytest
 from support.llama2_files import Checkpoint
 from support.tools import requires
 from tflmgen.errors import UsageError
-from tflmgen.frontend.tflite import parse_model
+from tflmgen.frontend.tflite import ModelBuilder, parse_model, write_model
 from tflmgen.ir import DType
 from tflmgen.options import QuantizeOptions, SourceOptions
 from tflmgen.quantize import BlockedFile, quantize_weights, weight_format
@@ -42,6 +42,23 @@ def test_weights_by_blocks_of_a_decoder(tmp_path: Path) -> None:
     assert abs(result.loss.growth) < 0.1
     finer = quantized(tmp_path, checkpoint, "int8:32")
     assert finer.evaluation.sqnr_db > result.evaluation.sqnr_db + 15
+
+
+@requires("gcc")
+def test_a_table_of_embedding_lookup(tmp_path: Path) -> None:
+    """Its table is the second operand; that of GATHER is the first."""
+    builder = ModelBuilder()
+    graph = builder.subgraph("main")
+    token, rows = graph.tensor("token", DType.INT32, (1,)), graph.tensor("rows", DType.FLOAT32, (1, 64))
+    table = np.random.default_rng(1).normal(size=(40, 64)).astype(np.float32)
+    graph.operator("EMBEDDING_LOOKUP", [token, graph.constant("table", table)], [rows])
+    graph.inputs, graph.outputs = [token], [rows]
+    (tmp_path / "m.tflite").write_bytes(write_model(builder.model()))
+    np.savez(tmp_path / "text.npz", token=np.arange(8, dtype=np.int32)[:, None])
+    paths = (tmp_path / "m.tflite", tmp_path / "text.npz")
+    result = quantize_weights(*paths, weight_format("int4:32"), QuantizeOptions(), None, SourceOptions())
+    assert [text for _, text in result.layers] == ["int8, one scale"]
+    assert result.evaluation.sqnr_db > 30
 
 
 @pytest.mark.parametrize("text", ["int4", "int4:16", "int2:32", "int4:32:1", ""])

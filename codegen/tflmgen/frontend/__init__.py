@@ -7,9 +7,8 @@ Decided here: validity of a file; control flow becomes regions, variables become
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.carried_states import without_operators
 from tflmgen.frontend.constant_cuts import constant_cut
-from tflmgen.frontend.fused_lstm_loops import lstm_operator
 from tflmgen.frontend.importer import import_model, import_variants
-from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops
+from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops, lstm_operator
 from tflmgen.frontend.observed_import import ObservedModule, import_observed
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_row_limit, parse_shape_limit
 from tflmgen.frontend.tensor_lists import RowStore, row_stores

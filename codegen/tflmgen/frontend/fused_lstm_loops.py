@@ -10,26 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops, idle_views
+from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops, idle_views, lstm_operator
 from tflmgen.frontend.model_graph.model_rewrite import SubGraphRewrite, TensorUses, rewrite_model
 from tflmgen.frontend.model_graph.subgraphs import bindings, fused_activation, is_loop
 from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.shape_bounds import is_open
-from tflmgen.frontend.tflite.builder import options_with_defaults
 from tflmgen.frontend.tflite.model import ABSENT, FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import traits_of
 
 _NUMBERS = "lstm_numbers"
 """Name of constants that are shapes and places."""
-
-
-def lstm_operator() -> FileOperator:
-    """The layer without operands; its first is [steps, batch, features]."""
-    name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
-    tanh = 4
-    options = options_with_defaults(name, {"fused_activation_function": tanh, "time_major": True})
-    return FileOperator(0, name, 1, (), (), options, b"", ())
 
 
 def with_fused_lstm(model: Model) -> Model:

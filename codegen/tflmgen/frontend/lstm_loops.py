@@ -22,6 +22,7 @@ from tflmgen.frontend.model_graph.subgraphs import OperatorKey, bindings, fused_
 from tflmgen.frontend.model_graph.tensor_values import constant_values
 from tflmgen.frontend.shape_bounds import TensorKey
 from tflmgen.frontend.tensor_lists import RowStore, row_stores
+from tflmgen.frontend.tflite.builder import options_with_defaults
 from tflmgen.frontend.tflite.model import FileOperator, Model, SubGraph
 from tflmgen.ir import DType
 from tflmgen.kernels import Comparison, traits_of
@@ -72,6 +73,14 @@ class LstmLoop:
     def takes_sums(self) -> bool:
         """Whether each gate takes one element of a row as it is: rows are products with weights already, as of ONNX."""
         return all(bool(((m == 0) | (m == 1)).all() and (m.sum(axis=1) == 1).all()) for m in self.weights)
+
+
+def lstm_operator() -> FileOperator:
+    """The layer without operands; its first is [steps, batch, features]."""
+    name = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    tanh = 4
+    options = options_with_defaults(name, {"fused_activation_function": tanh, "time_major": True})
+    return FileOperator(0, name, 1, (), (), options, b"", ())
 
 
 def find_lstm_loops(model: Model, keeps_state: bool = True) -> dict[int, LstmLoop | str]:

@@ -86,6 +86,11 @@ class NumberConversion(Enum):
     DEQUANTIZES = "integers to floats"
     REQUANTIZES = "int8 to int8, as if through floats"
 
+    @property
+    def operator(self) -> str:
+        """Operator that converts so."""
+        return self.name.removesuffix("S")
+
 
 class Sliding(Enum):
     """Kind of an operator that slides over an image [batch, height, width, channels] in `attributes.steps`.

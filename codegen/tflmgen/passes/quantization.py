@@ -35,7 +35,7 @@ class _Cancel(OperatorRewriter):
         if quantized.type == output.type:
             return quantized
         is_int8 = quantized.type.dtype is output.type.dtype is DType.INT8
-        return replace(op, operator="REQUANTIZE", inputs=(quantized,)) if is_int8 else None
+        return replace(op, operator=NumberConversion.REQUANTIZES.operator, inputs=(quantized,)) if is_int8 else None
 
 
 def _is_simple(value: Value) -> bool:

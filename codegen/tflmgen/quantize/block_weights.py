@@ -17,6 +17,7 @@ from tflmgen.errors import Location, ModelError, Problem, UsageError
 from tflmgen.frontend.model_graph import SubGraphRewrite, constant_values, rewrite_model, with_own_buffers
 from tflmgen.frontend.tflite import FileOperator, FileTensor, Model, parse_model, without_unused, write_model
 from tflmgen.ir import BlockQuantization, DType, Quantization
+from tflmgen.kernels import traits_of
 from tflmgen.options import QuantizeOptions, SourceOptions
 from tflmgen.quantize.calibration_data import CalibrationData, read_calibration
 from tflmgen.quantize.evaluation import Array, Evaluation, compare_runs, run_sets
@@ -112,18 +113,19 @@ def quantize_weights(
 
 def _rewritten(graph: SubGraphRewrite, op: FileOperator, wanted: WeightFormat) -> str:
     """The format that an operator's weights get; empty where it stays as it is."""
-    options = op.options or {}
-    is_table = op.name == "GATHER" and not options.get("axis") and not options.get("batch_dims")
-    if not is_table and op.name != "FULLY_CONNECTED":
+    options, roles = op.options or {}, traits_of(op.name).roles
+    is_table = roles.table is not None
+    place = roles.table if is_table else roles.weights
+    if place is None or options.get("axis") or options.get("batch_dims"):
         return ""
-    weights = graph.tensors[op.inputs[0 if is_table else 1]]
+    weights = graph.tensors[op.inputs[place]]
     if weights.dtype is not DType.FLOAT32 or weights.data is None or len(weights.shape) != 2:
         return ""
     if math.prod(weights.shape) < _LEAST_WEIGHTS or (is_table and weights.shape[1] < wanted.block):
         return ""
     values = constant_values(weights)
     if is_table:
-        return _table(graph, op, weights, values)
+        return _table(graph, op, place, values)
     if values.shape[1] % wanted.block:
         scales = _scales(np.abs(values).max(1), 127)
         quantization = Quantization(tuple(map(float, scales)), (0,) * len(scales))
@@ -133,8 +135,7 @@ def _rewritten(graph: SubGraphRewrite, op: FileOperator, wanted: WeightFormat) -
     else:
         tensor, text = _blocked(graph, weights, values, wanted), wanted.text
     options = {**options, "asymmetric_quantize_inputs": True}
-    inputs = (op.inputs[0], tensor, *op.inputs[2:])
-    graph.operators.append(graph.versioned(op, inputs=inputs, options=options))
+    graph.operators.append(graph.versioned(op, inputs=_with(op, place, tensor), options=options))
     return text
 
 
@@ -159,15 +160,20 @@ def _blocked(graph: SubGraphRewrite, weights: FileTensor, values: Array, wanted:
     return tensor
 
 
-def _table(graph: SubGraphRewrite, op: FileOperator, weights: FileTensor, values: Array) -> str:
+def _with(op: FileOperator, place: int, tensor: int) -> tuple[int, ...]:
+    """Inputs of an operator with another one at a place."""
+    return (*op.inputs[:place], tensor, *op.inputs[place + 1 :])
+
+
+def _table(graph: SubGraphRewrite, op: FileOperator, place: int, values: Array) -> str:
     """A table in int8, whose rows are converted as they are read."""
     scale = float(_scales(np.abs(values).max(), 127))
     quantization = Quantization((scale,), (0,))
     data = np.clip(np.round(values / scale), -127, 127)
-    table = graph.constant(weights.name, data, DType.INT8, quantization)
+    table = graph.constant(graph.tensors[op.inputs[place]].name, data, DType.INT8, quantization)
     result = graph.tensors[op.outputs[0]]
     row = graph.value(f"{result.name}_int8", result.shape, DType.INT8, quantization)
-    graph.operators.append(graph.versioned(op, inputs=(table, *op.inputs[1:]), outputs=(row,)))
+    graph.operators.append(graph.versioned(op, inputs=_with(op, place, table), outputs=(row,)))
     graph.convert(row, op.outputs[0])
     return "int8, one scale"
 

@@ -159,13 +159,7 @@ def quantize_file(
         result = _best(best, data, settings, text, progress)
         reasons = {key: layer if isinstance(layer, str) else "" for key, layer in layers.items()}
         reasons |= result.quantized.unfused
-        result = replace(
-            result,
-            lstm=reasons,
-            keeps_state=keeps_state,
-            proof=proof,
-            loss=_loss(best, result.quantized.model, data, text),
-        )
+        result = replace(result, lstm=reasons, keeps_state=keeps_state, proof=proof)
     _check_limits(path, result, settings)
     return result
 
@@ -246,6 +240,7 @@ def _best(
         held_out=best.held_out,
         saturated=saturated_evaluation(best, data),
         states=frozenset(fed_back_outputs(best.build, data.everything)),
+        loss=_loss(best, best.quantized.model, data, text),
     )
 
 

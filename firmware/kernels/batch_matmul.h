@@ -120,6 +120,72 @@ TFLMGEN_BATCH_MATMUL_GATHER_S16(tflmgen_batch_matmul_gather_s16_s8, int8_t, vldr
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16, tflmgen_s16, tflmgen_dot_s16_s16)
 TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
 
+/* Outputs of a row, two at a time, and how many: with the DSP extension, where columns are of one piece or lie side by
+ * side, by SMLALD. */
+#define tflmgen_batch_matmul_pairs_s8(left, right, output, p) 0
+#define tflmgen_batch_matmul_pairs_s16_s8(left, right, output, p) 0
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && !(defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE)
+/* tflmgen_requantize_s64() with the parts that outputs share: the multiplier's upper half, and the shift. */
+TFLMGEN_HELPER int16_t tflmgen_batch_matmul_end_s16(int64_t sum, uint32_t multiplier, int32_t right_shift)
+{
+    const uint64_t low = (uint64_t)(uint32_t)sum * multiplier, high = (uint32_t)(sum >> 32) * multiplier;
+    const int64_t rounded = (int64_t)(low + (high << 32) + ((uint64_t)1 << (right_shift - 1)));
+    return (int16_t)tflmgen_saturate_dsp_s16((int32_t)(rounded >> right_shift));
+}
+
+/* Sums of two columns side by side: a word has a value of either. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_beside_s16(const tflmgen_s16 *left, const tflmgen_s16 *right, int32_t depth,
+                                                    int32_t step, int64_t sums[2])
+{
+    int64_t first = 0, second = 0;
+    for (const tflmgen_s16 *const end = left + (depth & ~1); left != end; left += 2, right += 2 * step) {
+        const uint32_t pair = tflmgen_load4(left), a = tflmgen_load4(right), b = tflmgen_load4(right + step);
+        first = tflmgen_smlald(pair, tflmgen_lower_halves(a, b), first);
+        second = tflmgen_smlald(pair, tflmgen_upper_halves(a, b), second);
+    }
+    sums[0] = depth % 2 != 0 ? first + *left * right[0] : first;
+    sums[1] = depth % 2 != 0 ? second + *left * right[1] : second;
+}
+
+/* The same of two columns of one piece each. */
+TFLMGEN_HELPER void tflmgen_batch_matmul_apart_s16(const tflmgen_s16 *left, const tflmgen_s16 *right, int32_t depth,
+                                                   int32_t stride, int64_t sums[2])
+{
+    int64_t first = 0, second = 0;
+    for (const tflmgen_s16 *const end = left + (depth & ~1); left != end; left += 2, right += 2) {
+        const uint32_t pair = tflmgen_load4(left);
+        first = tflmgen_smlald(pair, tflmgen_load4(right), first);
+        second = tflmgen_smlald(pair, tflmgen_load4(right + stride), second);
+    }
+    sums[0] = depth % 2 != 0 ? first + *left * right[0] : first;
+    sums[1] = depth % 2 != 0 ? second + *left * right[stride] : second;
+}
+
+TFLMGEN_SHARED int32_t tflmgen_batch_matmul_pairs_s16(const tflmgen_s16 *left, const tflmgen_s16 *right,
+                                                      tflmgen_s16 *output, const struct tflmgen_batch_matmul_s16 *p)
+{
+    const int32_t depth = p->depth, step = p->right_depth_stride, stride = p->right_column_stride;
+    if (p->left_depth_stride != 1 || (step != 1 && stride != 1)) {
+        return 0;
+    }
+    const uint32_t multiplier = p->multiplier < 0x7FFF0000 ? (uint32_t)(p->multiplier + (1 << 15)) >> 16 : 0x7FFF;
+    const int32_t right_shift = 15 - p->shift, apart = p->output_column_stride;
+    for (int32_t column = 0; column < p->columns - 1; column += 2, right += 2 * stride, output += 2 * apart) {
+        int64_t sums[2];
+        if (step == 1) {
+            tflmgen_batch_matmul_apart_s16(left, right, depth, stride, sums);
+        } else {
+            tflmgen_batch_matmul_beside_s16(left, right, depth, step, sums);
+        }
+        output[0] = tflmgen_batch_matmul_end_s16(sums[0], multiplier, right_shift);
+        output[apart] = tflmgen_batch_matmul_end_s16(sums[1], multiplier, right_shift);
+    }
+    return p->columns & ~1;
+}
+#else
+#define tflmgen_batch_matmul_pairs_s16(left, right, output, p) 0
+#endif
+
 #define TFLMGEN_BATCH_MATMUL(suffix, element, right_element, parameters)                                               \
     TFLMGEN_KERNEL void tflmgen_batch_matmul_##suffix(const element *restrict left,                                    \
                                                       const right_element *restrict right, element *restrict output,   \
@@ -136,10 +202,11 @@ TFLMGEN_BATCH_MATMUL_SUM_S16(s16_s8, int8_t, tflmgen_dot_s16)
                                       c * p->output_batch_strides[2];                                                  \
                     for (int32_t row = 0; row < p->rows; ++row) {                                                      \
                         const element *left_row = left_matrix + row * p->left_row_stride;                              \
-                        for (int32_t column = 0; column < p->columns; ++column) {                                      \
-                            matrix[row * p->output_row_stride + column * p->output_column_stride] =                    \
-                                tflmgen_batch_matmul_sum_##suffix(left_row,                                            \
-                                                                  right_matrix + column * p->right_column_stride, p);  \
+                        element *to = matrix + row * p->output_row_stride;                                             \
+                        int32_t column = tflmgen_batch_matmul_pairs_##suffix(left_row, right_matrix, to, p);           \
+                        for (; column < p->columns; ++column) {                                                        \
+                            to[column * p->output_column_stride] = tflmgen_batch_matmul_sum_##suffix(                  \
+                                left_row, right_matrix + column * p->right_column_stride, p);                          \
                         }                                                                                              \
                     }                                                                                                  \
                 }                                                                                                      \

@@ -76,9 +76,10 @@ def test_random_layers_give_the_same_bits(tmp_path: Path) -> None:
     assert len(called) > 20
 
 
-def test_products_of_int16(tmp_path: Path) -> None:
+@pytest.mark.parametrize("machine", [M4, M55], ids=["m4", "m55"])
+def test_products_of_int16(machine: Machine, tmp_path: Path) -> None:
     rng = np.random.default_rng(16)
-    called = check_drawn([int16_cases.batch_matmul(rng) for _ in range(24)], tmp_path)
+    called = check_drawn([int16_cases.batch_matmul(rng) for _ in range(48)], tmp_path, machine)
     assert called == {"tflmgen_batch_matmul_s16", "tflmgen_batch_matmul_s16_s8"}
 
 

@@ -4,6 +4,7 @@ In: a Module and a target. Out: the best plan: Selection, Schedule, Storage and 
 Decided here: the candidate plans to try, and the one to take for --optimize or --ram-budget.
 """
 
+from tflmgen.explore.arena_memories import in_memories
 from tflmgen.explore.optimised_graphs import optimise
 from tflmgen.explore.prefetch_plan import Prefetches, plan_prefetches
 from tflmgen.explore.ram_trade_offs import TradeOff, best_plan, pareto_front, unsearched_plan
@@ -15,6 +16,7 @@ __all__ = [
     "Prefetches",
     "TradeOff",
     "best_plan",
+    "in_memories",
     "optimise",
     "pareto_front",
     "plan_prefetches",

@@ -49,11 +49,13 @@ def plan_prefetches(plan: PlanCandidate, target: Target) -> Prefetches:
     sequences = [s for function in plan.schedule.functions for s in _sequences(function.body)]
     wishes = [wish for sequence in sequences for wish in _wishes(sequence, plan, target)]
     taken = _taken(plan, {step for _, last, _, _, begin in wishes for step in range(begin, last + 1)})
+    # Of an arena in several memories only the first, the fastest, is worth a copy.
+    room = (*plan.layout.arena.starts[1:], plan.layout.arena.bytes)[0]
     chosen: dict[int, PrefetchPlan] = {}
     for _, step, operand, size, begin in sorted(wishes, key=lambda wish: (-wish[0], wish[1])):
         for first in dict.fromkeys((begin, step)):
             places = [taken[place] for place in range(first, step + 1)]
-            offset = _idle_offset(chain.from_iterable(places), size, plan.layout.arena.bytes)
+            offset = _idle_offset(chain.from_iterable(places), size, room)
             if offset is not None:
                 chosen[step] = PrefetchPlan(step, operand, size, offset, first)
                 for bytes_taken in places:

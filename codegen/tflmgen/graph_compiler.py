@@ -21,7 +21,7 @@ from tflmgen.backend import (
     plan_json,
     remarks_of,
 )
-from tflmgen.explore import TradeOff, best_plan, in_memories, optimise, plan_prefetches, row_streams
+from tflmgen.explore import TradeOff, best_plan, in_memories, optimise, plan_prefetches, row_streams, with_weight_blocks
 from tflmgen.frontend.tflite import Model
 from tflmgen.ir import NO_CHECKS, DeviceChecks
 from tflmgen.ir.graph import Module, Op, walk
@@ -140,8 +140,8 @@ def estimated_plan(source: ImportedProgram, settings: Settings) -> Json:
 
 
 def _plan_choice(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> TradeOff:
-    """The best plan, its arena in the memories of the target."""
-    choice = best_plan(modules, selector, settings)
+    """The best plan, with weights in blocks where flash is slow, and its arena in the memories of the target."""
+    choice = with_weight_blocks(best_plan(modules, selector, settings), selector, settings)
     return replace(choice, best=in_memories(choice.best, selector.target.arena))
 
 

@@ -10,6 +10,7 @@ from tflmgen.explore.prefetch_plan import Prefetches, plan_prefetches
 from tflmgen.explore.ram_trade_offs import TradeOff, best_plan, pareto_front, unsearched_plan
 from tflmgen.explore.search import PlanCandidate
 from tflmgen.explore.streams.chain import row_streams
+from tflmgen.explore.weight_blocks import with_weight_blocks
 
 __all__ = [
     "PlanCandidate",
@@ -22,4 +23,5 @@ __all__ = [
     "plan_prefetches",
     "row_streams",
     "unsearched_plan",
+    "with_weight_blocks",
 ]

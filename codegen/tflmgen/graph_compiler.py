@@ -21,7 +21,7 @@ from tflmgen.backend import (
     plan_json,
     remarks_of,
 )
-from tflmgen.explore import TradeOff, best_plan, optimise, plan_prefetches, row_streams
+from tflmgen.explore import TradeOff, best_plan, in_memories, optimise, plan_prefetches, row_streams, with_weight_blocks
 from tflmgen.frontend.tflite import Model
 from tflmgen.ir import NO_CHECKS, DeviceChecks
 from tflmgen.ir.graph import Module, Op, walk
@@ -108,7 +108,7 @@ def compile_program(
     check_names(settings.loops, imported)
     modules = optimise(source.graphs, selector, settings, settings.trades_cycles)
     check_weights(imported.path, min(map(least_weights, modules)))
-    plan_choice = best_plan(modules, selector, settings)
+    plan_choice = _plan_choice(modules, selector, settings)
     module = plan_choice.module
     loop_limits = limits_by_loop(settings.loops, module)
     prefetches = plan_prefetches(plan_choice.best, selector.target)
@@ -132,11 +132,17 @@ def estimated_plan(source: ImportedProgram, settings: Settings) -> Json:
     # Kernels that the search for a plan has met need not be made anew, since nothing is proved of them.
     selector = source.selector.remembering
     modules = optimise(source.graphs, selector, settings, settings.trades_cycles)
-    plan_choice = best_plan(modules, selector, settings)
+    plan_choice = _plan_choice(modules, selector, settings)
     loop_limits = limits_by_loop(settings.loops, plan_choice.module)
     prefetches = plan_prefetches(plan_choice.best, selector.target)
     program = lower(plan_choice.module, plan_choice.best, loop_limits, prefetches)
     return _plan(plan_choice, program, constants_alone(program), source.name, settings.options)
+
+
+def _plan_choice(modules: tuple[Module, ...], selector: Selector, settings: Settings) -> TradeOff:
+    """The best plan, with weights in blocks where flash is slow, and its arena in the memories of the target."""
+    choice = with_weight_blocks(best_plan(modules, selector, settings), selector, settings)
+    return replace(choice, best=in_memories(choice.best, selector.target.arena))
 
 
 def _emitted(

@@ -63,6 +63,9 @@ def parse_options(options: BuildOptions) -> Settings:
         raise UsageError("--slide excludes --push-rows: a sliding window comes by rows already")
     if options.reentrant and options.check_memory:
         raise UsageError("--reentrant excludes --check-memory: the application places each instance and its arena")
+    is_spread = any("+" in wish for wish in options.place or ())
+    if is_spread and (options.check_memory or options.reentrant):
+        raise UsageError("--place arena=FIRST+SECOND excludes --check-memory and --reentrant: both have one array")
     if options.slide_phases and not options.slide:
         raise UsageError("--slide-phases needs --slide INPUT=AXIS,HOP")
     if options.winograd and (has_budget or has_slowdown or not settings.is_fast):

@@ -16,6 +16,15 @@
 #define TFLMGEN_ARENA __attribute__((aligned(TFLMGEN_ARENA_ALIGNMENT)))
 #endif
 
+/* Further arrays of an arena that lies in several memories: part 1 in the section that is named as the arena's with _1
+ * behind it, and so on. */
+#if defined(TFLMGEN_ARENA_SECTION)
+#define TFLMGEN_ARENA_PART(number) \
+    __attribute__((section(TFLMGEN_ARENA_SECTION "_" #number), aligned(TFLMGEN_ARENA_ALIGNMENT)))
+#else
+#define TFLMGEN_ARENA_PART(number) __attribute__((aligned(TFLMGEN_ARENA_ALIGNMENT)))
+#endif
+
 #if defined(TFLMGEN_STATE_SECTION)
 #define TFLMGEN_STATE __attribute__((section(TFLMGEN_STATE_SECTION), aligned(8)))
 #else

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support.tools import requires_compiler, requires_qemu
-from support.well_known import well_known
+from support.well_known import pointwise_network, well_known
 from tflmgen.compiler import compile_model
 from tflmgen.emulators.firmware_session import running
 from tflmgen.hardware.board import load_board
@@ -45,11 +46,20 @@ void tflmgen_prefetch_wait(void)
 """
 
 
+def streaming(folder: Path) -> Path:
+    """A network with a layer whose weights arrive in blocks, one while another is used."""
+    path = folder / "pointwise.tflite"
+    path.write_bytes(pointwise_network())
+    return path
+
+
 @pytest.mark.parametrize("hook", ["", HOOK])
-def test_outputs_are_those_without_prefetches(hook: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", [lambda folder: well_known("mlperf_ic_resnet_int8", folder), streaming])
+def test_outputs_are_those_without_prefetches(network: Callable[[Path], Path], hook: str, tmp_path: Path) -> None:
     board, options = load_board("mps2_an386"), BuildOptions("net", validate=Validate.OFF)
-    model = well_known("mlperf_ic_resnet_int8", tmp_path)
-    images = [np.random.default_rng(k).integers(-128, 128, 3072, np.int8).tobytes() for k in range(4)]
+    model = network(tmp_path)
+    size = compile_model(model, board.target, options).module.signatures[0].inputs[0].type.bytes
+    images = [np.random.default_rng(k).integers(-128, 128, size, np.int8).tobytes() for k in range(4)]
 
     def outputs(target: Target) -> list[list[bytes]]:
         compilation = compile_model(model, target, options)

@@ -10,7 +10,7 @@ from support.repository import ROOT
 from tflmgen.hardware.board import Board, list_boards
 
 RUNTIME = ROOT / "firmware" / "platform" / "runtime"
-MODELS = ("stm32v1", "stm32v2", "stm32_lpuart", "pl011", "nrf_uarte", "nrf51", "esp32")
+MODELS = ("stm32v1", "stm32v2", "stm32_lpuart", "pl011", "nrf_uarte", "nrf51", "esp32", "imx_lpuart")
 BAUD_IN_SETUP = ("nrf_uarte", "nrf51")
 """Their baud rate is a code of the chip's, which board.json's uart.setup writes."""
 

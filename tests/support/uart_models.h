@@ -89,6 +89,28 @@ static void write_register(uint32_t offset, uint32_t value) {
   }
   if (offset == 0x30) enabled = value == 0x301 && bit_clocks > 0;
 }
+#elif defined(MODEL_IMX_LPUART)
+static bool overrun;  // from the first status on, until it is cleared: nothing is received meanwhile
+static bool overrun_cleared;
+static uint32_t read_register(uint32_t offset) {
+  if (offset == 0x1C) return 0xA00 | take();  // flags of the byte above its bits
+  require(offset == 0x14, "unexpected read");
+  pass_time();
+  overrun = !overrun_cleared;
+  return (full() && !overrun ? 1u << 21 : 0) | (sending == 0 ? 1u << 23 : 0) | (overrun ? 1u << 19 : 0);
+}
+static void write_register(uint32_t offset, uint32_t value) {
+  if (offset == 0x1C) give(value);
+  if (offset == 0x14) {
+    require(value == 1u << 19, "LPUART_STAT");
+    overrun_cleared = true;
+  }
+  if (offset == 0x10) {
+    require(!enabled && (value >> 24 & 31) >= 3 && (value & 0x1FFF) > 0, "LPUART_BAUD");
+    bit_clocks = ((value >> 24 & 31) + 1) * double(value & 0x1FFF);
+  }
+  if (offset == 0x18) enabled = value == 3u << 18 && bit_clocks > 0;
+}
 #elif defined(MODEL_NRF_UARTE)
 static uint32_t receive_at, receive_count, send_at, send_count, end_receive, end_send;
 static bool receiving;

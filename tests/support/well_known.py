@@ -220,6 +220,15 @@ def micro_speech() -> bytes:
     return network.finish()
 
 
+def pointwise_network() -> bytes:
+    """A large image, and behind it a pointwise layer with more weights than the image has bytes."""
+    network = Network((1, 64, 128, 4))
+    network.conv(32, (3, 3), stride=32)
+    network.conv(128, (1, 1))
+    network.conv(384, (1, 1))
+    return network.finish()
+
+
 NETWORKS: dict[str, Callable[[], bytes]] = {
     "mlperf_kws_int8": kws,
     "mlperf_vww_int8": vww,

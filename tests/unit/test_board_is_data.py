@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from support.repository import ROOT
-from tflmgen.hardware.board import argument_problems, list_boards, load_board
+from tflmgen.hardware.board import list_boards, load_board
 from tflmgen.hardware.board_files import LARGEST, BoardError
+from tflmgen.hardware.qemu_arguments import argument_problems
 from tflmgen.options import BuildOptions
 from tflmgen.project.firmware_build import plan_for, project_of
 from tflmgen.project.folder import Content, FolderError, write_folder

@@ -159,6 +159,8 @@ def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str, code_ca
         "pointers": _result_pointers(program, writer),
         "bools": _kept_bools(program, writer),
         "in_arena": _enumerators(writer, "arena"),
+        "own_bytes": program.arena_sizes[0],
+        "further_arenas": _further_arenas(program, writer),
         "in_state": _enumerators(writer, "state"),
         "statics": writer.statics,
         "image": _bytes_lines(image.data) if image.runs else [],
@@ -170,8 +172,18 @@ def _plan_parts(program: Program, writer: BodyWriter, model_sha256: str, code_ca
     }
 
 
-def _enumerators(writer: BodyWriter, memory: Memory) -> list[str]:
-    return enumerators([(f"at_{o.name}", o.place.offset, o.text) for o in writer.places.offsets(memory)])
+def _enumerators(writer: BodyWriter, memory: Memory, array: int = 0) -> list[str]:
+    return enumerators([(f"at_{o.name}", o.offset, o.text) for o in writer.places.offsets(memory, array)])
+
+
+def _further_arenas(program: Program, writer: BodyWriter) -> list[dict[str, object]]:
+    """Arrays of the arena in further memories, where some text uses them."""
+    arrays = [
+        {"number": number, "bytes": size, "enumerators": _enumerators(writer, "arena", number)}
+        for number, size in enumerate(program.arena_sizes)
+        if number
+    ]
+    return [array for array in arrays if array["enumerators"]]
 
 
 def _arrays(writer: BodyWriter) -> list[dict[str, object]]:

@@ -81,7 +81,16 @@ def lower(
     functions = tuple(lowering.function(f) for f in plan.schedule.functions)
     size = -(-layout.arena.bytes // 4) * 4
     state = tuple(lowering.variable(name, v) for name, v in module.state.items() if v.home in storage.home)
-    return Program(functions, module.signatures, size, lowering.constants, layout.state_bytes, state, lowering.images)
+    return Program(
+        functions,
+        module.signatures,
+        size,
+        lowering.constants,
+        layout.state_bytes,
+        state,
+        lowering.images,
+        layout.arena.starts,
+    )
 
 
 class _Lowering:

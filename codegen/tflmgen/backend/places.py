@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,16 +18,20 @@ NAME_LENGTH = 32
 Values = Sequence[Access | Value | None]
 """Candidates for the tensor that copied bytes belong to."""
 
-_MACRO: Mapping[Memory, str] = {"arena": "AT", "state": "STATE_AT"}
+
+def array_suffix(number: int) -> str:
+    """Suffix of the C names of array `number` of an arena in several memories; the first has none."""
+    return f"_{number}" if number else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """An enumerator at_`name` of the generated C with value `place.offset`; `text` is its comment."""
+    """An enumerator at_`name` of the generated C: `place` lies `offset` bytes into its array; `text` is its comment."""
 
     name: str
     place: Fixed
     text: str
+    offset: int
 
 
 class Places:
@@ -46,9 +51,9 @@ class Places:
         """The constants that the text written so far uses."""
         return {key: array for key, array in self._program.constants.items() if key in self._captions}
 
-    def offsets(self, memory: Memory) -> list[Offset]:
-        """The offsets in `memory` that the text written so far uses, in the order of first use."""
-        return [named for named in self._offsets.values() if named.place.memory == memory]
+    def offsets(self, memory: Memory, array: int = 0) -> list[Offset]:
+        """The offsets in array `array` of `memory` that the text written so far uses, in the order of first use."""
+        return [o for o in self._offsets.values() if o.place.memory == memory and self._array(o.place)[0] == array]
 
     def constant(self, name: str) -> str:
         """C name of a constant array in flash."""
@@ -121,7 +126,8 @@ class Places:
     def named(self, place: Place, name: str, text: str) -> str:
         """C expression of `place`; `name` and `text` are the name and comment of its tensor or temporary."""
         if isinstance(place, Fixed):
-            return f"{_MACRO[place.memory]}({self._offset(place, _word(name), text).name})"
+            macro = "STATE_AT" if place.memory == "state" else f"AT{array_suffix(self._array(place)[0])}"
+            return f"{macro}({self._offset(place, _word(name), text).name})"
         if isinstance(place, Slot):
             slot = self.slot(place.index)
             return f"((void *)((uint8_t *){slot} + {place.offset}))" if place.offset else slot
@@ -137,8 +143,14 @@ class Places:
             while name in self._names:
                 name, number = f"{word}_{number}", number + 1
             self._names.add(name)
-            self._offsets[key] = Offset(name, place, comment(text))
+            self._offsets[key] = Offset(name, place, comment(text), self._array(place)[1])
         return self._offsets[key]
+
+    def _array(self, place: Fixed) -> tuple[int, int]:
+        """Number of the array of the place's memory that it lies in, and its offset there."""
+        starts = self._program.arena_starts if place.memory == "arena" else (0,)
+        number = bisect_right(starts, place.offset) - 1
+        return number, place.offset - starts[number]
 
 
 def _type(array: ConstantArray) -> str:

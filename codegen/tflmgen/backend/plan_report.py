@@ -51,7 +51,7 @@ def plan_json(
     packing_bound: int,
 ) -> Json:
     """The plan as JSON values; see schema/plan.json for each field."""
-    selection, schedule, storage, layout = best.selection, best.schedule, best.storage, best.layout
+    selection, schedule, storage = best.selection, best.schedule, best.storage
     copied = _copied_pieces(program)
     read, weights = operand_steps(schedule), weights_by_step(program, sources.weights)
     overlaps = overlaps_by_step(program)
@@ -64,13 +64,7 @@ def plan_json(
         "notes": [*module.notes, *selection.notes],
         "removed": [_removed(removed) for removed in module.removed],
         "macs": total_macs(steps, module.removed_macs),
-        "arena": {
-            "bytes": program.arena_bytes,
-            "packing_bound": packing_bound,
-            "lower_bound": layout.arena.lower_bound,
-            "peak_step": layout.arena.peak_step,
-            "order_proved": best.order_proved,
-        },
+        "arena": _arena(best, program, packing_bound),
         "subgraphs": [{"index": index, "name": name} for index, name in subgraph_names(module).items()],
         "buffers": [*_buffers(best, _subgraphs(module)), *fetched_buffers(program)],
         "steps": [_with_flow(step, read, weights) | overlaps.get(step["index"], {}) for step in steps],
@@ -82,6 +76,17 @@ def plan_json(
         "slide": [_hop(hop) for hop in module.hops],
         "stages": [{"name": part.name, "steps": _steps_of(part, steps)} for part in module.stages],
     }
+
+
+def _arena(best: PlanCandidate, program: Program, packing_bound: int) -> Json:
+    arena = {
+        "bytes": program.arena_bytes,
+        "packing_bound": packing_bound,
+        "lower_bound": best.layout.arena.lower_bound,
+        "peak_step": best.layout.arena.peak_step,
+        "order_proved": best.order_proved,
+    }
+    return {**arena, "parts": list(program.arena_sizes)} if len(program.arena_starts) > 1 else arena
 
 
 def _steps_of(part: StagePart, steps: Iterable[Json]) -> list[int]:

@@ -13,7 +13,7 @@ from tflmgen.commands.hop_table import hop_lines
 from tflmgen.commands.prepared_model import PreparedModel
 from tflmgen.hardware import Board
 from tflmgen.options import command_line
-from tflmgen.project import PROJECT, Firmware, check_folder, peak_operator, print_kept, state_bytes
+from tflmgen.project import PROJECT, Firmware, arena_parts, check_folder, peak_operator, print_kept, state_bytes
 from tflmgen.proof import PROVED
 from tflmgen.report import dead_channel_lines, note_lines, time_words
 from tflmgen.terminal import Column, Console, Table, count, readable, share
@@ -33,10 +33,9 @@ def build_command(prepared: PreparedModel, directory: Path | None, compiled: boo
 
 
 def _report(console: Console, plan: Mapping[str, Any], board: Board, firmware: Firmware | None) -> None:
-    arena = plan["arena"]
     state = state_bytes(plan)
     rows = [
-        _row("arena", arena["bytes"], board.bytes_for("arena"), _arena_note(plan)),
+        *_arena_rows(plan, board),
         _row("state", state, board.bytes_for("state"), ""),
         _row("weights", plan["weights"]["bytes"], board.bytes_for("weights"), ""),
     ]
@@ -74,6 +73,18 @@ def _firmware_rows(sizes: Mapping[str, Any], board: Board, firmware: Firmware) -
     if len(board.memories) > 2:
         for memory in board.memories:
             yield _row(f"in {memory.name}", sizes["memories"][memory.name], memory.size, _roles_of(board, memory.name))
+
+
+def _arena_rows(plan: Mapping[str, Any], board: Board) -> Iterator[tuple[str, ...]]:
+    """A row, and where the arena lies in several memories, one for each of its parts."""
+    parts = [] if board.is_host else arena_parts(plan, board)
+    if len(parts) < 2:
+        yield _row("arena", plan["arena"]["bytes"], board.bytes_for("arena"), _arena_note(plan))
+        return
+    sizes = {memory.name: memory.size for memory in board.memories}
+    yield _row("arena", plan["arena"]["bytes"], sum(sizes[name] for name, _ in parts), "in several memories")
+    for name, size in parts:
+        yield _row(f"  in {name}", size, sizes[name], "")
 
 
 def _row(label: str, used: int, budget: int, note: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from itertools import chain
 from tflmgen.explore.search import PlanCandidate
 from tflmgen.ir.kernel import ConstantArray, Kernel, Target, View
 from tflmgen.kernels.costs import reads_of
-from tflmgen.memory import IfStep, ScheduleItem, Sequence, Step, WhileStep, runs
+from tflmgen.memory import IfStep, ScheduleItem, Sequence, Step, WhileStep, runs, walk_items
 
 _ALIGNMENT = 8
 """Bytes; of pairs of words that are loaded together."""
@@ -42,24 +42,63 @@ Prefetches = Mapping[int, PrefetchPlan]
 """Step of the operator that reads the array -> where it is copied to."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """An array that is worth a copy: the cycles that it saves, and the operator in front of its own, if any."""
+
+    saved: float
+    step: int
+    operator: int
+    operand: int
+    bytes: int
+    begin: int
+
+
 def plan_prefetches(plan: PlanCandidate, target: Target) -> Prefetches:
     """The copies that save the most cycles come first, each where bytes are left."""
+    return {fetch.step: fetch for _, fetch in _granted(plan, target) if fetch is not None}
+
+
+def unmet_wishes(plan: PlanCandidate, target: Target) -> list[int]:
+    """Ids of the operators whose arrays are worth a copy for which no bytes are left, the greatest saving first."""
+    return [wish.operator for wish, fetch in _granted(plan, target) if fetch is None]
+
+
+def constant_cycles(plan: PlanCandidate, target: Target) -> float:
+    """Estimated cycles that an invoke waits for packed weights beyond the cache, and copies them."""
+    items = (item for function in plan.schedule.functions for item, _ in walk_items(function.body))
+    kernels = [plan.selection.of(item.op) for item in items if isinstance(item, Step)]
+    waits = sum(_waits(k, o, target) for k in kernels if isinstance(k, Kernel) for _, o in _uncached(k, target))
+    return waits - sum(wish.saved for wish, fetch in _granted(plan, target) if fetch is not None)
+
+
+def copy_cycles(size: int, target: Target) -> float:
+    """Estimated cycles in which the core copies `size` bytes from flash."""
+    return _COPY_CYCLES + size * (_WORD_CYCLES / 4 + target.constant_waits)
+
+
+def _granted(plan: PlanCandidate, target: Target) -> list[tuple[_Wish, PrefetchPlan | None]]:
+    """Each wish with its copy, None where no bytes are left for it."""
     if not target.constant_waits:
-        return {}
+        return []
     sequences = [s for function in plan.schedule.functions for s in _sequences(function.body)]
     wishes = [wish for sequence in sequences for wish in _wishes(sequence, plan, target)]
-    taken = _taken(plan, {step for _, last, _, _, begin in wishes for step in range(begin, last + 1)})
-    chosen: dict[int, PrefetchPlan] = {}
-    for _, step, operand, size, begin in sorted(wishes, key=lambda wish: (-wish[0], wish[1])):
-        for first in dict.fromkeys((begin, step)):
-            places = [taken[place] for place in range(first, step + 1)]
-            offset = _idle_offset(chain.from_iterable(places), size, plan.layout.arena.bytes)
-            if offset is not None:
-                chosen[step] = PrefetchPlan(step, operand, size, offset, first)
-                for bytes_taken in places:
-                    bytes_taken.append((offset, offset + size))
-                break
-    return chosen
+    taken = _taken(plan, {step for wish in wishes for step in range(wish.begin, wish.step + 1)})
+    # Of an arena in several memories only the first, the fastest, is worth a copy.
+    room = (*plan.layout.arena.starts[1:], plan.layout.arena.bytes)[0]
+    return [(wish, _placed(wish, taken, room)) for wish in sorted(wishes, key=lambda w: (-w.saved, w.step))]
+
+
+def _placed(wish: _Wish, taken: Mapping[int, list[tuple[int, int]]], room: int) -> PrefetchPlan | None:
+    """The copy of an array at a place that is idle, which is noted in `taken`; None where there is none."""
+    for first in dict.fromkeys((wish.begin, wish.step)):
+        places = [taken[place] for place in range(first, wish.step + 1)]
+        offset = _idle_offset(chain.from_iterable(places), wish.bytes, room)
+        if offset is not None:
+            for bytes_taken in places:
+                bytes_taken.append((offset, offset + wish.bytes))
+            return PrefetchPlan(wish.step, wish.operand, wish.bytes, offset, first)
+    return None
 
 
 def _sequences(sequence: Sequence) -> Iterator[Sequence]:
@@ -76,9 +115,8 @@ def _inside(item: ScheduleItem) -> tuple[Sequence, ...]:
     return (item.condition, item.body) if isinstance(item, WhileStep) else ()
 
 
-def _wishes(sequence: Sequence, plan: PlanCandidate, target: Target) -> Iterator[tuple[float, int, int, int, int]]:
-    """(cycles saved, step, operand, bytes, step of the operator that computes something in front) of each array that
-    is worth a copy."""
+def _wishes(sequence: Sequence, plan: PlanCandidate, target: Target) -> Iterator[_Wish]:
+    """The array of each operator whose copy saves the most, if it saves any cycles."""
     before: int | None = None
     for item in sequence.items:
         if not isinstance(item, Step):
@@ -88,19 +126,28 @@ def _wishes(sequence: Sequence, plan: PlanCandidate, target: Target) -> Iterator
         if isinstance(kernel, Kernel):
             saved, operand, size = max(_savings(kernel, target), default=(0, 0, 0))
             if saved > 0:
-                yield saved, item.index, operand, size, item.index if before is None else before
+                yield _Wish(saved, item.index, item.op.id, operand, size, item.index if before is None else before)
             before = item.index
         elif not isinstance(kernel, View):
             before = None
 
 
 def _savings(kernel: Kernel, target: Target) -> Iterator[tuple[float, int, int]]:
-    """(cycles saved, operand, bytes) of each array that the kernel reads more than once."""
+    """(cycles saved, operand, bytes) of a copy of each array."""
+    for number, operand in _uncached(kernel, target):
+        size = len(operand.data)
+        yield _waits(kernel, operand, target) - copy_cycles(size, target), number, size
+
+
+def _uncached(kernel: Kernel, target: Target) -> Iterator[tuple[int, ConstantArray]]:
+    """Number of an operand, and the array that it is, larger than the cache of constants."""
     for number, operand in enumerate(kernel.operands):
         if isinstance(operand, ConstantArray) and len(operand.data) > target.constant_cache:
-            size = len(operand.data)
-            copy = _COPY_CYCLES + size * (_WORD_CYCLES / 4 + target.constant_waits)
-            yield reads_of(kernel, operand) * size * target.constant_waits - copy, number, size
+            yield number, operand
+
+
+def _waits(kernel: Kernel, array: ConstantArray, target: Target) -> float:
+    return reads_of(kernel, array) * len(array.data) * target.constant_waits
 
 
 def _taken(plan: PlanCandidate, steps: Container[int]) -> Mapping[int, list[tuple[int, int]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
@@ -16,42 +15,21 @@ from tflmgen.hardware.board_files import BoardError, boards_folder, read_c_files
 from tflmgen.hardware.board_json import read_board_json
 from tflmgen.hardware.cores import core_problems
 from tflmgen.hardware.flash_timing import FlashTiming, cache_problems, flash_timing, with_waits
-from tflmgen.ir.kernel import Target
-
-ALLOWED = {
-    "-cpu": ("NAME", r"\w[\w-]*(,[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8}))*"),
-    "-m": ("SIZE", r"\d{1,4}[KMkm]?"),
-    "-machine": ("remap=NAME or revb=true", r"remap=\w+|revb=(true|false)"),
-    "-icount": ("shift=NUMBER", r"shift=(\d{1,2}|auto)(,(align|sleep)=(on|off))*"),
-    "-global": ("DRIVER.PROPERTY=NUMBER", r"\w[\w-]*\.[\w-]+=(on|off|true|false|\d{1,10}|0x[0-9A-Fa-f]{1,8})"),
-    "-rtc": ("clock=vm", r"clock=vm"),
-}
-"""Option -> its value's form for people, and as a pattern. Every option takes a value."""
-
-
-def argument_problems(arguments: Sequence[str]) -> list[str]:
-    """Violations of ALLOWED in `qemu.arguments`, each with its place."""
-    if len(arguments) % 2 and arguments[-1] in ALLOWED:
-        return [f"$.qemu.arguments[{len(arguments) - 1}]: '{arguments[-1]}' has no value"]
-    for index in range(0, len(arguments), 2):
-        option, value = arguments[index], "".join(arguments[index + 1 : index + 2])
-        if option not in ALLOWED:
-            return [f"$.qemu.arguments[{index}]: '{option}' is not among the arguments that a board may give: {LISTED}"]
-        form, pattern = ALLOWED[option]
-        if not re.fullmatch(pattern, value, re.ASCII):
-            return [f"$.qemu.arguments[{index + 1}]: '{value}' is not of the form {option} {form}"]
-    return []
-
-
-LISTED = ", ".join(f"{option} {form}" for option, (form, _) in ALLOWED.items())
-"""All options, for people."""
-
+from tflmgen.hardware.qemu_arguments import argument_problems
+from tflmgen.ir.kernel import ArenaRooms, Target
 
 PLACED = {"code": "flash", "weights": "flash", "data": "ram", "state": "ram", "arena": "ram"}
 """Section of the linker script -> kind of memory that holds it by default."""
 
 DEFAULT_STACK = 4096
 """Bytes of RAM reserved for the stack by default."""
+
+
+ARENA_GUARDS = 64
+"""Bytes of guard words beside the arena, and of alignment."""
+
+DATA_ROOM = 8192
+"""Bytes left for other variables in a RAM that an arena in several memories shares with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +101,8 @@ class Board:
     core       as an architecture lists it (architectures/), or "host"
     clock      after reset, in Hz
     placement  (section of PLACED, name of its memory)
+    arena_beyond  RAMs in which the arena goes on where its own is full, the fastest first
+    arena_pins (pattern of tensors' names, RAM that the arena has them in)
     code_in    RAM to which start-up code copies the model's code; empty: the memory for code; auto: the plan
                decides
     stack      bytes of RAM reserved for the stack
@@ -150,6 +130,8 @@ class Board:
     folder: Path | None = None
     flash: FlashTiming | None = None
     code_in: str = ""
+    arena_beyond: tuple[str, ...] = ()
+    arena_pins: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -182,7 +164,24 @@ class Board:
     @property
     def target(self) -> Target:
         """Core, features and waits for flash, by which kernels are chosen."""
-        return with_waits(Target(self.core, self.features), self.flash, code_in_ram=bool(self.code_in))
+        target = Target(self.core, self.features, arena=self._arena_rooms)
+        return with_waits(target, self.flash, code_in_ram=bool(self.code_in))
+
+    @property
+    def arena_memories(self) -> tuple[str, ...]:
+        """Names of the RAMs of the arena, the fastest first."""
+        return (dict(self.placement)["arena"], *self.arena_beyond)
+
+    @property
+    def _arena_rooms(self) -> ArenaRooms | None:
+        if not self.arena_beyond:
+            return None
+        names, places = self.arena_memories, dict(self.placement)
+        sizes = {memory.name: memory.size - ARENA_GUARDS for memory in self.memories}
+        sizes[places["data"]] -= self.stack + DATA_ROOM
+        rooms = tuple(max(0, sizes[name]) for name in names[:-1])
+        pins = tuple((pattern, names.index(name)) for pattern, name in self.arena_pins)
+        return ArenaRooms(rooms, names.index(places["state"]) if places["state"] in names else None, pins)
 
     @property
     def cpu_flags(self) -> tuple[str, ...]:

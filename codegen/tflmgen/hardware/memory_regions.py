@@ -28,6 +28,9 @@ def with_flash_of(board: Board, name: str | None) -> Board:
     return replace(board, flash=flash)
 
 
+SPREAD = "arena"
+"""The section that several memories may hold: --place arena=DTCM+SRAM, and its tensors: --place arena:PATTERN=SRAM."""
+
 AUTO_CODE = "auto"
 """--place code=auto: in a RAM, where the flash makes code wait and a RAM has room."""
 
@@ -45,31 +48,60 @@ def with_code_in_ram(board: Board) -> Board:
 def placed(board: Board, wishes: Sequence[str]) -> Board:
     """`board` with the placements `wishes`, "WHAT=MEMORY" each, case-insensitive. Raises UsageError.
 
+    arena=FIRST+SECOND fills the first memory with what is used most, and goes on in the second; arena:PATTERN=MEMORY is
+    for tensors whose names match, as in fnmatch, case-sensitive.
+
     Code placed in RAM is the model's code; the rest of the firmware and the copy for start-up stay in flash.
     """
-    places, code_in = dict(board.placement), board.code_in
-    memories = {memory.name.lower(): memory for memory in board.memories}
+    places, code_in, beyond, pins = dict(board.placement), board.code_in, board.arena_beyond, list[tuple[str, str]]()
     for wish in wishes:
-        section, equals, name = wish.lower().partition("=")
+        target, equals, named = wish.rpartition("=")
+        section, colon, pattern = target.partition(":")
+        section = section.lower()
         if board.is_host:
             raise UsageError(f"--place {wish}: this computer has only one memory")
-        if not equals or section not in PLACED:
+        if not equals or section not in PLACED or (colon and section != SPREAD):
             raise UsageError(f"--place {wish}: not of the form WHAT=MEMORY, WHAT being one of {', '.join(PLACED)}")
-        if section == "code" and name == AUTO_CODE:
+        if section == "code" and named.lower() == AUTO_CODE:
             code_in = AUTO_CODE
             continue
-        fitting = [memory.name for memory in board.memories if _may_hold(memory, section)]
+        names = named.split("+") if section == SPREAD and not colon else [named]
+        first, *others = [_memory(board, wish, section, name.lower()) for name in names]
+        if colon:
+            pins.append((pattern, first.name))
+            continue
+        if section == "code":
+            code_in = first.name if first.kind == "ram" else ""
+        if first.kind == PLACED[section]:
+            places[section] = first.name
+        if section == SPREAD:
+            beyond = tuple(memory.name for memory in others)
+    if wishes:
+        _check_arena([places[SPREAD], *beyond], pins)
+    return replace(board, placement=tuple(places.items()), code_in=code_in, arena_beyond=beyond, arena_pins=tuple(pins))
+
+
+def _memory(board: Board, wish: str, section: str, name: str) -> Memory:
+    """The memory `name` of a board. Raises UsageError where it has none that may hold the section."""
+    memories = {memory.name.lower(): memory for memory in board.memories}
+    fitting = [memory.name for memory in board.memories if _may_hold(memory, section)]
+    if name not in memories:
+        raise UsageError(f"--place {wish}: board {board.id} has no such memory. For {section}: {', '.join(fitting)}")
+    if memories[name].name not in fitting:
+        raise UsageError(f"--place {wish}: {_objection(memories[name], section)}")
+    return memories[name]
+
+
+def _check_arena(memories: Sequence[str], pins: Sequence[tuple[str, str]]) -> None:
+    """Raises UsageError for a RAM that the arena is in twice, and for tensors in a RAM that it is not in."""
+    if len(set(memories)) != len(memories):
+        raise UsageError(f"--place arena={'+'.join(memories)}: a memory stands there twice")
+    for pattern, name in pins:
         if name not in memories:
             raise UsageError(
-                f"--place {wish}: board {board.id} has no such memory. For {section}: {', '.join(fitting)}"
+                f"--place arena:{pattern}={name}: the arena is in {' and '.join(memories)}. "
+                f"Let it go on there: --place arena={'+'.join((*memories, name))}"
             )
-        if memories[name].name not in fitting:
-            raise UsageError(f"--place {wish}: {_objection(memories[name], section)}")
-        if section == "code":
-            code_in = memories[name].name if memories[name].kind == "ram" else ""
-        if memories[name].kind == PLACED[section]:
-            places[section] = memories[name].name
-    return replace(board, placement=tuple(places.items()), code_in=code_in)
 
 
 def _may_hold(memory: Memory, section: str) -> bool:

@@ -20,12 +20,14 @@ class ArenaPlan:
     bytes        size of the arena
     lower_bound  maximum of the live bytes over all steps; no plan can be smaller
     fullest      steps at which that maximum is reached
+    starts       offsets of the arrays that it consists of, one per memory; no block crosses one
     """
 
     offsets: tuple[int, ...]
     bytes: int
     lower_bound: int
     fullest: tuple[int, ...]
+    starts: tuple[int, ...] = (0,)
 
     @property
     def peak_step(self) -> int:

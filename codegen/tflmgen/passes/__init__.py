@@ -5,6 +5,7 @@ Decided here: fusion, constant folding, dead code and dead channels, positions o
 which rows of sliding windows are kept (sliding/).
 """
 
+from tflmgen.passes.channel_groups import split_channels
 from tflmgen.passes.fold import folding_compactly
 from tflmgen.passes.loop_limits import LoopLimits, check_names, limits_by_loop, parse_limits
 from tflmgen.passes.macs import least_weights, macs_by_operator
@@ -30,5 +31,6 @@ __all__ = [
     "slide_inputs",
     "slide_stages",
     "slide_trade_offs",
+    "split_channels",
     "without_ranges",
 ]

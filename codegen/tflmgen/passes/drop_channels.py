@@ -127,13 +127,13 @@ class _Dropper(OperatorRewriter):
             shift = (gains * (is_known & ~is_kept))[rows].sum(axis=1)
             array = np.compress(is_kept, array, axis=columns_axis)
         array = np.take(array, rows, axis=axis)
-        weights = self.pool.add(array, replace(value, type=_cut(value.type, array.shape, axis, rows)))
+        weights = self.pool.add(array, replace(value, type=type_of_rows(value.type, array.shape, axis, rows)))
         values = shift if bias_array is None else np.ravel(bias_array)[rows].astype(np.int64) + shift
         if bias is None and not shift.any():
             return replace(new, inputs=(new.inputs[0], weights, *new.inputs[2:]))
         bias_dtype = DType.INT64 if source.type.dtype is DType.INT16 else DType.INT32
         bias_template = bias if bias is not None else Value(0, f"{value.name} bias", TensorType(bias_dtype, rows.shape))
-        kind = _cut(bias_template.type, rows.shape, 0, rows)
+        kind = type_of_rows(bias_template.type, rows.shape, 0, rows)
         return replace(new, inputs=(new.inputs[0], weights, self.pool.add(values, replace(bias_template, type=kind))))
 
     def _note(self, old: Op, new: Op) -> None:
@@ -148,7 +148,7 @@ class _Dropper(OperatorRewriter):
         self.removed.append(Removed("channels", output.name, old.origin, len(dead), of, constant_count, macs))
 
 
-def _cut(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) -> TensorType:
+def type_of_rows(kind: TensorType, shape: tuple[int, ...], axis: int, rows: Integers) -> TensorType:
     """Type of a constant after selecting `rows` along `axis`, per-channel quantisation included."""
     quantization = kind.quantization
     if quantization is not None and quantization.per_channel and quantization.axis == axis:

@@ -5,7 +5,7 @@ Decided here: the files of a project, and the files that may be overwritten or r
 """
 
 from tflmgen.project.assemble import write
-from tflmgen.project.budget import check_plan, has_room, peak_operator, state_bytes
+from tflmgen.project.budget import arena_parts, check_plan, has_room, peak_operator, state_bytes
 from tflmgen.project.code_size import code_bytes
 from tflmgen.project.firmware_build import (
     InputShapes,
@@ -27,6 +27,7 @@ __all__ = [
     "PROJECT",
     "Firmware",
     "InputShapes",
+    "arena_parts",
     "build",
     "check_flashable",
     "check_folder",

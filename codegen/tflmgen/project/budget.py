@@ -57,11 +57,17 @@ def check_weights(board: Board, path: str, least: int) -> None:
 
 def _bytes_by_memory(plan: Plan, board: Board) -> dict[str, int]:
     """Memory -> bytes used by arena, state and weights."""
-    used: dict[str, int] = {}
-    for section, size in (("arena", _arena(plan)), ("state", state_bytes(plan)), ("weights", _weights(plan))):
-        memory = dict(board.placement)[section]
-        used[memory] = used.get(memory, 0) + size
+    places = dict(board.placement)
+    used: Counter[str] = Counter({places["state"]: state_bytes(plan)})
+    used[places["weights"]] += _weights(plan)
+    for memory, size in arena_parts(plan, board):
+        used[memory] += size
     return used
+
+
+def arena_parts(plan: Plan, board: Board) -> list[tuple[str, int]]:
+    """(memory, bytes) of each part of the arena; of one that its first memory holds, that alone."""
+    return list(zip(board.arena_memories, plan["arena"].get("parts", [_arena(plan)]), strict=False))
 
 
 def explain_overflow(error: BuildError, plan: Plan, board: Board) -> TflmgenError:

@@ -63,7 +63,10 @@ def _target(board: Board, options: BuildOptions) -> Target:
 
 
 def _about(board: Board) -> dict[str, Any]:
-    return {"board": board.id} if board.is_host else {"board": board.id, "placement": dict(board.placement)}
+    if board.is_host:
+        return {"board": board.id}
+    arena = {"arena_memories": list(board.arena_memories)} if board.arena_beyond else {}
+    return {"board": board.id, "placement": dict(board.placement), **arena}
 
 
 def project_of(compilation: Compilation, board: Board, options: BuildOptions, report: str = "") -> Project:

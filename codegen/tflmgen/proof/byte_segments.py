@@ -63,6 +63,7 @@ class Segments:
     def __init__(self, program: Program) -> None:
         self._base = {"arena": 0, "state": program.arena_bytes}
         self._end = {"arena": program.arena_bytes, "state": program.arena_bytes + program.state_bytes}
+        self._arrays = program.arena_starts
         self._slot_base: dict[str, list[int]] = {}
         end = self._end["state"]
         for function in program.functions:
@@ -70,6 +71,7 @@ class Segments:
             for home in function.slots:
                 if home.place.offset < 0 or self._start(None, home.place) + home.bytes > self._end[home.place.memory]:
                     raise InternalError(f"a slot of '{function.name}' leaves the {home.place.memory}")
+                self._require_one_array(home.place, home.bytes)
                 self._slot_base[function.name].append(end)
                 end += home.bytes
         self._cuts = sorted({0, program.arena_bytes, self._end["state"], end, *self._all_cuts(program)})
@@ -97,6 +99,7 @@ class Segments:
         if isinstance(place, Fixed):
             if start + size > self._end[place.memory] or place.offset < 0:
                 raise InternalError(f"the plan leaves the {place.memory} at {place.offset}, {size} bytes")
+            self._require_one_array(place, size)
             segments = self._range(start, size)
             return Span(start, size, segments, frozenset(segments), None)
         assert self._function is not None
@@ -105,6 +108,11 @@ class Segments:
         segments = self._range(start, size)
         group = next(g for g in self.groups if self._first_segment(place) in g.slots)
         return Span(start, size, segments, group.homes, place.index, group)
+
+    def _require_one_array(self, place: Fixed, size: int) -> None:
+        """Raises InternalError for bytes that begin in one array of the arena and end in another."""
+        if place.memory == "arena" and any(place.offset < start < place.offset + size for start in self._arrays):
+            raise InternalError(f"{size} bytes at {place.offset} of the arena lie in two memories")
 
     def offsets(self, place: Fixed | Slot) -> tuple[int, ...]:
         """Offsets at which bytes at `place` may begin in their memory."""

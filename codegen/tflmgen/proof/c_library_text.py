@@ -12,7 +12,7 @@ from tflmgen.ir import DType
 from tflmgen.ir.graph import EntryPoint, Port
 from tflmgen.ir.program import Access, Fixed, Program, ProgramFunction, Slot
 from tflmgen.proof.c_fault_checks import FaultText
-from tflmgen.proof.c_statements import Names
+from tflmgen.proof.c_symbols import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, unwrapped, words_of
 from tflmgen.proof.program_statements import pointer
 from tflmgen.proof.reset_contents import image_after
@@ -23,6 +23,7 @@ ALIGNMENT = 16
 """Bytes that the address of an instance's arena is a multiple of."""
 
 _ARENA = re.compile(r"static uint8_t arena \[ (.+) \] ;")
+_FURTHER_ARENA = re.compile(r"static uint8_t arena_(\d+) \[ (\d+) \] ;")
 
 
 def flat(root: Node) -> Iterator[Node]:
@@ -55,7 +56,8 @@ def has_arena(nodes: Iterable[Node]) -> bool:
 
 def arena_sizes(program: Program) -> set[int]:
     """Sizes that the arena may have: what the plan needs, in C at least 1 byte, for instances in units of 16."""
-    return {max(1, program.arena_bytes), program.arena_bytes, -(-program.arena_bytes // ALIGNMENT) * ALIGNMENT}
+    size = program.arena_sizes[0]
+    return {max(1, size), size, -(-size // ALIGNMENT) * ALIGNMENT}
 
 
 def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> None:
@@ -66,14 +68,24 @@ def check_memory(nodes: Iterable[Node], program: Program, faults: FaultText) -> 
         f"AT(tensor) ((void *)({arena} + at_##tensor))",
         f"STATE_AT(tensor) ((void *)({state} + at_##tensor))",
     }
+    further = {str(number): str(max(1, size)) for number, size in enumerate(program.arena_sizes) if number}
+    further_macros = {f"AT_{number}(tensor) ((void *)(arena_{number} + at_##tensor))": number for number in further}
+    defined = set()
     for node in nodes:
         if node.type == "preproc_function_def":
-            words = " ".join(text_of(node).split())
-            if words.removeprefix("#define ") not in macros:
+            macro = " ".join(text_of(node).split()).removeprefix("#define ")
+            if macro in further_macros:
+                defined.add(further_macros[macro])
+            elif macro not in macros:
                 raise UnreadableError(node, "this macro is not known")
         declared = _ARENA.fullmatch(words_of(node)) if node.type == "declaration" else None
         if declared is not None and declared[1] not in {faults.bytes(size) for size in arena_sizes(program)}:
             raise UnreadableError(node, "the arena has another size")
+        array = _FURTHER_ARENA.fullmatch(words_of(node)) if node.type == "declaration" else None
+        if array is not None and further.pop(array[1], None) != array[2]:
+            raise UnreadableError(node, "this array of the arena has another size")
+    if defined & further.keys():
+        raise ValueError("places are in an array of the arena that is not declared")
 
 
 def start_of(function: ProgramFunction, access: Access) -> Pointer:

@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from tflmgen.proof.c_statements import Names, statements
+from tflmgen.proof.c_statements import statements
+from tflmgen.proof.c_symbols import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, elements, field, integer, parts, text_of, words_of
 from tflmgen.proof.statements import Pointer, Statement, StreamForm
 

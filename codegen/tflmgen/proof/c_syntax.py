@@ -17,10 +17,10 @@ from tflmgen.ir.kernel import ParamValue
 
 Number = int | float | bool
 
-_ATTRIBUTES = re.compile(rb"\bTFLMGEN_(?:ARENA|STATE|ZERO_STATE|WEIGHTS)\b")
+_ATTRIBUTES = re.compile(rb"\bTFLMGEN_(?:ARENA_PART\(\d+\)|(?:ARENA|STATE|ZERO_STATE|WEIGHTS)\b)")
 """Macros before declarations that say where the linker puts them, and hide syntax."""
 
-_PLACES = re.compile(rb"(?<!define )\b((?:STATE_)?AT)\((?=\w)")
+_PLACES = re.compile(rb"(?<!define )\b((?:STATE_)?AT(?:_\d+)?)\((?=\w)")
 """Uses of macros that paste at_ before a name, which may begin with a digit."""
 
 

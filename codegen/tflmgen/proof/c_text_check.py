@@ -30,6 +30,7 @@ from tflmgen.proof.c_library_text import (
     start_of,
 )
 from tflmgen.proof.c_stream import stream_form
+from tflmgen.proof.c_symbols import Names
 from tflmgen.proof.c_syntax import Node, UnreadableError, arrays, field, parse, text_of, words_of
 from tflmgen.proof.refusals import refusing
 from tflmgen.proof.signature_functions import Entry
@@ -87,7 +88,8 @@ class _Text:
         runs = {_name(node) for node in self._functions if _is_static(node) and _parameters(node) == "( void )"}
         self._initial = dict(filter(None, map(c_statements.slot_of, self._declarations)))
         pointers = {name: Pointer(f"static {name}") for name in self._initial}
-        self._names = c_statements.Names(offsets_of(nodes), {}, frozenset(self._arrays), frozenset(runs), pointers)
+        starts = program.arena_starts
+        self._names = Names(offsets_of(nodes), {}, frozenset(self._arrays), frozenset(runs), pointers, starts)
         self._statics = [words_of(node).removeprefix("static ") for node in self._declarations]
         for node in self._declarations:
             self._names.keep_struct(node)

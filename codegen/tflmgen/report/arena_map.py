@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from tflmgen.report.occupancy import Occupancy
 from tflmgen.report.palette import Palette
@@ -70,7 +71,7 @@ def arena_map(steps: PlanSteps, occupancy: Occupancy, timeline: Timeline, palett
     peak = timeline.columns[steps.plan["arena"]["peak_step"]]
     return ArenaMap(
         tuple(sorted(blocks, key=lambda b: (-b.bytes, b.x))),
-        tuple(_ticks(size)),
+        (*_ticks(size), *_boundaries(steps.plan, size)),
         100 - 100 * steps.plan["arena"]["lower_bound"] / size,
         peak.x,
         peak.width,
@@ -94,6 +95,13 @@ def _ticks(size: int) -> Iterator[Tick]:
         if value == 0 or size - value > step / 3:
             yield Tick(100 - 100 * value / size, count(value))
     yield Tick(0.0, count(size))
+
+
+def _boundaries(plan: Json, size: int) -> Iterator[Tick]:
+    """The line at which each further memory of the arena begins."""
+    ends = accumulate(plan["arena"].get("parts", ()))
+    for name, end in zip(plan.get("arena_memories", ())[1:], ends, strict=False):
+        yield Tick(100 - 100 * end / size, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tflmgen.hardware import Board, Memory
-from tflmgen.project import state_bytes
+from tflmgen.project import arena_parts, state_bytes
 from tflmgen.report.steps import Plan
 from tflmgen.report.tables import BarPart
 from tflmgen.terminal import readable, share
@@ -57,7 +57,11 @@ def memory_bars(plan: Plan, board: Board, firmware: Mapping[str, Any] | None) ->
     parts_by_memory: dict[str, list[tuple[str, int, str]]] = {}
     for section, title, size, style in _placed(plan, firmware):
         kind = KINDS["flash" if section in IN_FLASH else "ram"]
-        parts_by_memory.setdefault(places.get(section, kind), []).append((title, size, style))
+        pieces = [(places.get(section, kind), size)]
+        if section == "arena" and not board.is_host:
+            pieces = arena_parts(plan, board)
+        for memory, piece in pieces:
+            parts_by_memory.setdefault(memory, []).append((title, piece, style))
     memories = sorted(board.memories, key=lambda m: m.kind != "ram")
     limits = {m.name: (_memory_title(m), m.size) for m in memories} or {kind: (kind, 0) for kind in KINDS.values()}
     return [_bar(*limits[name], parts_by_memory[name]) for name in limits if name in parts_by_memory]

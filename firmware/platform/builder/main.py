@@ -25,7 +25,7 @@ env.Replace(
     SIZETOOL=prefix + "size",
     ARFLAGS=["rc"],
     SIZEPROGREGEXP=r"^(?:\.text|\.data|\.rodata|\.tflmgen_weights|\.ARM\.exidx)\s+(\d+).*",
-    SIZEDATAREGEXP=r"^(?:\.data|\.bss|\.tflmgen_state|\.tflmgen_zero_state|\.tflmgen_arena)\s+(\d+).*",
+    SIZEDATAREGEXP=r"^(?:\.data|\.bss|\.tflmgen_state|\.tflmgen_zero_state|\.tflmgen_arena(?:_\d+)?)\s+(\d+).*",
     SIZECHECKCMD="$SIZETOOL -A -d $SOURCES",
     SIZEPRINTCMD="$SIZETOOL -B -d $SOURCES",
     PROGNAME="firmware",

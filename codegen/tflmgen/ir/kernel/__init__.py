@@ -5,6 +5,7 @@ Decided here: what a kernel may say of itself.
 """
 
 from tflmgen.ir.kernel.call import (
+    ArenaRooms,
     ConstantArray,
     Cost,
     Input,
@@ -27,6 +28,7 @@ from tflmgen.ir.kernel.kernel_choice import CostedKernel, KernelChoice, Selected
 from tflmgen.ir.kernel.unpacked_constants import Outputs, PackedCall, Reader, Unpacked, UnpackedPart, UnpackedSums
 
 __all__ = [
+    "ArenaRooms",
     "ConstantArray",
     "Cost",
     "CostedKernel",

@@ -185,13 +185,28 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
+class ArenaRooms:
+    """The RAMs that an arena may lie in, the fastest first.
+
+    rooms: bytes that each has for it, but the last, which takes all that is left. state_in: number of the one that
+    holds the state, too; None: none does. pins: (pattern of tensors' names as in fnmatch, number of a RAM); the first
+    that matches decides.
+    """
+
+    rooms: tuple[int, ...]
+    state_in: int | None = None
+    pins: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """The processor as kernels see it: `core` is named in architectures/, features among its own.
 
     winograd: bytes that all weights may take where some of them are transformed for Winograd's minimal filtering; 0 for
     no such kernels. code_cache: bytes of an instruction cache in front of the flash, where longer loops would wait for
     code. constant_cache: bytes of constants that are cached. constant_waits: cycles of the core per byte of others. All
-    are 0 for a flash as fast as the core, and where it is not known.
+    are 0 for a flash as fast as the core, and where it is not known. arena: the RAMs of an arena in several; None: it
+    lies in one.
     """
 
     core: str
@@ -201,6 +216,7 @@ class Target:
     code_cache: int = 0
     constant_cache: int = 0
     constant_waits: float = 0
+    arena: ArenaRooms | None = None
 
     @property
     def instructions(self) -> frozenset[str]:

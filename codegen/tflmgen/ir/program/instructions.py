@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from tflmgen.ir.graph.module import EntryPoint, Origin, Value
 from tflmgen.ir.kernel.call import ConstantArray, Memory, Overlap, Params, Part
@@ -313,7 +314,9 @@ class StateVariable:
 class Program:
     """A whole compiled model. Functions have callees before callers.
 
-    images  initial contents of variables; no instruction reads them
+    images        initial contents of variables; no instruction reads them
+    arena_starts  offsets at which the arrays begin that the arena consists of, in several memories; no place crosses
+                  one
     """
 
     functions: tuple[ProgramFunction, ...]
@@ -323,6 +326,12 @@ class Program:
     state_bytes: int = 0
     state: tuple[StateVariable, ...] = ()
     images: Mapping[str, ConstantArray] = field(default_factory=dict)
+    arena_starts: tuple[int, ...] = (0,)
+
+    @property
+    def arena_sizes(self) -> tuple[int, ...]:
+        """Bytes of each array of the arena."""
+        return tuple(end - start for start, end in pairwise((*self.arena_starts, self.arena_bytes)))
 
     def function(self, name: str) -> ProgramFunction:
         """The function with this name. Raises StopIteration if there is none."""

@@ -18,9 +18,17 @@ from tflmgen.user_files import MODEL_LIMIT, TEXT_LIMIT, check_writable, read_lim
 
 
 def converted(
-    source: TensorFlowSource, target: Path, options: ConvertOptions, shapes: SourceOptions, console: Console
+    source: TensorFlowSource,
+    target: Path,
+    options: ConvertOptions,
+    shapes: SourceOptions,
+    console: Console,
+    batch: int = 1,
 ) -> SourceConversion:
-    """Converts to `target`, written once it is proved. Raises UsageError for options of other formats."""
+    """Converts to `target`, written once it is proved. Raises UsageError for options of other formats.
+
+    batch  size of the inputs' first dimension where that alone is open
+    """
     if shapes.constant or shapes.nhwc_inputs:
         raise UsageError(f"--constant and --nhwc-inputs are for ONNX and PyTorch; {source.path} is a {source.title}")
     if source.kind != "graph" and (options.inputs or options.outputs):
@@ -39,13 +47,14 @@ def converted(
         inputs=_names(options.inputs),
         outputs=_names(options.outputs),
         shapes=shape_options(shapes),
+        batch=batch,
         calibration=options.calibration,
         tolerance=options.tolerance,
         keep=options.keep,
         keras_objects=shapes.keras_objects,
         composites=composite_names(options.plugin),
         max_iterations=options.max_iterations,
-        digest=digest_of(source, shapes, options.plugin),
+        digest=digest_of(source, shapes, options.plugin, batch),
     )
     with console.progress(f"Converting {source.path.name}") as progress:
         result = convert_source(source, settings, progress)
@@ -60,14 +69,17 @@ def composite_names(plugins: Sequence[Path] | None) -> list[str]:
     return sorted({name.removeprefix(CUSTOM) for name in (*own, *_added_names(plugins))})
 
 
-def digest_of(source: TensorFlowSource, options: SourceOptions, plugins: Sequence[Path] | None = None) -> str:
+def digest_of(
+    source: TensorFlowSource, options: SourceOptions, plugins: Sequence[Path] | None = None, batch: int = 1
+) -> str:
     """Digest of a source with the options that its conversion depends on; empty for Python, which may read anything.
 
     What a Keras file's own classes add follows a "+": the commands after the first may leave their file out.
     """
     if source.kind == "python":
         return ""
-    digest = hashlib.sha256("\n".join([*(options.shape or ()), *_added_names(plugins)]).encode())
+    sizes = [*(options.shape or ()), *([str(batch)] if batch != 1 else [])]
+    digest = hashlib.sha256("\n".join([*sizes, *_added_names(plugins)]).encode())
     files = sorted(p for p in source.path.rglob("*") if p.is_file()) if source.path.is_dir() else [source.path]
     for file in files:
         digest.update(f"\n{file.relative_to(source.path)}\n".encode())

@@ -89,9 +89,11 @@ def prepared_file(models: Sequence[Path], options: BuildOptions, output: OutputO
 
 
 def converted_first(
-    model: Path, options: SourceOptions, output: OutputOptions, plugins: list[Path] | None = None
+    model: Path, options: SourceOptions, output: OutputOptions, plugins: list[Path] | None = None, batch: int = 1
 ) -> Path:
     """The .tflite file that a source of TensorFlow's becomes; the path of any other file.
+
+    batch  size of the inputs' first dimension where that alone is open
 
     Raises UsageError where the file's place is taken by one that was not converted, and for --keras-objects of another
     source than a Keras file.
@@ -103,19 +105,24 @@ def converted_first(
         raise UsageError(f"--keras-objects {options.keras_objects}: there is no such file")
     if source is None:
         return model
-    _convert(source, path := Path(f"{source.stem}.tflite"), options, output, plugins)
+    _convert(source, path := Path(f"{source.stem}.tflite"), options, output, plugins, batch)
     return path
 
 
 def _convert(
-    source: TensorFlowSource, path: Path, options: SourceOptions, output: OutputOptions, plugins: list[Path] | None
+    source: TensorFlowSource,
+    path: Path,
+    options: SourceOptions,
+    output: OutputOptions,
+    plugins: list[Path] | None,
+    batch: int,
 ) -> None:
     from tflmgen.actions import converted, digest_of, is_conversion
     from tflmgen.commands.conversion_results import proof_lines
 
     console, choices = Console(output), ConvertOptions(plugin=plugins)
     if path.exists():
-        known = is_conversion(path, digest_of(source, options, plugins))
+        known = is_conversion(path, digest_of(source, options, plugins, batch))
         if known is None:
             raise UsageError(
                 f"{path} is in the way of what {source.path.name} becomes. Name another: "
@@ -124,7 +131,7 @@ def _convert(
         if known:
             console.line(f"{path} is {source.path.name}, converted before.")
             return
-    result = converted(source, path, choices, options, console)
+    result = converted(source, path, choices, options, console, batch)
     for line in proof_lines(result, choices.tolerance):
         console.line(line)
     console.line(f"Wrote {path}.")

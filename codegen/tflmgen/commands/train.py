@@ -41,7 +41,7 @@ def train_command(
     budget = parse_budget(choices.ram_budget)
     path = target or Path(f"{stem_of_source(model)}-train.tflite")
     check_writable(path, file_of_source(model))
-    read = _source(model, source, output)
+    read = _source(model, source, output, choices.batch or 1)
     if budget is None:
         trained = derive_training_model(read, wanted)
     else:
@@ -63,7 +63,7 @@ def training_curve_command(
 ) -> None:
     """Prints the RAM of a model that trains against the work that it does again; writes no file."""
     console, wanted = Console(output), parse_training_options(choices)
-    read = _source(model, source, output)
+    read = _source(model, source, output, choices.batch or 1)
     with console.progress(f"Planning {model.name}"):
         plans = training_curve(read, wanted, load_board(board))
     points = [{"ram_bytes": plan.ram_bytes, "done_again": round(plan.trained.kept.part_again, 4)} for plan in plans]
@@ -73,10 +73,10 @@ def training_curve_command(
     console.json({"model": model.name, "board": board, "points": points})
 
 
-def _source(model: Path, source: SourceOptions, output: OutputOptions) -> Model:
+def _source(model: Path, source: SourceOptions, output: OutputOptions, batch: int) -> Model:
     """The model, converted if it is one of TensorFlow."""
-    file = converted_first(model, source, output)
-    return read_source(file, source if file == model else SourceOptions(), for_training=True)
+    file = converted_first(model, source, output, batch=batch)
+    return read_source(file, source if file == model else SourceOptions(), for_training=True, batch=batch)
 
 
 def _rows(trained: TrainingModel) -> list[tuple[str, ...]]:

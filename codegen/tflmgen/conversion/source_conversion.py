@@ -82,6 +82,7 @@ class ConversionSettings:
 
     inputs, outputs  nodes of a frozen graph; empty: its placeholders, and what nothing reads
     shapes           shapes of inputs
+    batch            size of the first dimension of other inputs where that alone is open
     calibration      input sets on which it is compared, too
     tolerance        greatest difference of floats, relative to the greatest magnitude of the tensor
     keep             folder for the intermediate files
@@ -95,6 +96,7 @@ class ConversionSettings:
     inputs: Sequence[str] = ()
     outputs: Sequence[str] = ()
     shapes: Mapping[str, Sequence[int]] | None = None
+    batch: int = 1
     calibration: Path | None = None
     tolerance: float = 1e-4
     keep: Path | None = None
@@ -137,6 +139,7 @@ def convert_in(
         outputs=list(settings.outputs),
         objects=None if settings.keras_objects is None else str(settings.keras_objects.resolve()),
         shapes={key: list(shape) for key, shape in (settings.shapes or {}).items()},
+        batch=settings.batch,
     )
     entries = source_entries(description)
     progress(f"Converting {source.path.name}")

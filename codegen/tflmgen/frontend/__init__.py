@@ -7,7 +7,7 @@ Decided here: validity of a file; control flow becomes regions, variables become
 from tflmgen.frontend.bidirectional import LAYERS
 from tflmgen.frontend.carried_states import without_operators
 from tflmgen.frontend.constant_cuts import constant_cut
-from tflmgen.frontend.importer import import_model, import_variants
+from tflmgen.frontend.importer import import_model, import_variants, static_shapes
 from tflmgen.frontend.lstm_loops import LstmLoop, find_lstm_loops, lstm_operator
 from tflmgen.frontend.observed_import import ObservedModule, import_observed
 from tflmgen.frontend.shape_bounds import Shape, ShapeLimit, TensorKey, find_bounds, parse_row_limit, parse_shape_limit
@@ -35,6 +35,7 @@ __all__ = [
     "parse_row_limit",
     "parse_shape_limit",
     "row_stores",
+    "static_shapes",
     "trip_count",
     "without_operators",
 ]

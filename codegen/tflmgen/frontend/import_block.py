@@ -43,6 +43,8 @@ class Scope:
         self.max_dims = _max_dims(context, subgraph, output_bounds)
         """Tensor index -> axis -> upper bound of that dimension, where known."""
         self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
+        shapes = {index: a.type.max_shape for index, a in self._values.items() if isinstance(a, Value)}
+        context.shapes |= {(subgraph.index, index): shape for index, shape in shapes.items()}
 
     def argument(self, index: int) -> Argument:
         """Value of a tensor; for a resource tensor, the handle of its variable."""

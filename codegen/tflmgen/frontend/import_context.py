@@ -67,6 +67,8 @@ class Context:
         """Values with dynamic dimensions -> axis -> extent: the rows in use along it, an int32 scalar."""
         self.tensors: dict[Value, TensorSource] = {}
         """Values that operators of the file compute -> their tensors."""
+        self.shapes: dict[TensorKey, tuple[int, ...]] = {}
+        """Tensors of the file that are inputs of subgraphs or computed -> their shapes, dynamic dimensions at most."""
         self.largest: dict[Value, NDArray[Any]] = {}
         """Small integer values computed from dynamic dimensions -> upper bound of each element."""
         self.linear: dict[Value, LinearForm] = {}
@@ -129,6 +131,7 @@ class Context:
     def note_tensor(self, key: TensorKey, argument: Argument) -> None:
         """Records the tensor of a value, with the extents that it has now; the first one of a value with several."""
         if isinstance(argument, Value):
+            self.shapes[key] = argument.type.max_shape
             self.tensors.setdefault(argument, TensorSource(key, dict(self.extents.get(argument, {}))))
 
     def bound_type(self, value: Value) -> TensorType:

@@ -8,7 +8,7 @@ functions, branches and loops. All problems of the model are collected.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tflmgen.errors import Location, ModelError, Problem
@@ -19,7 +19,7 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_control import ControlFlowImporter
 from tflmgen.frontend.model_graph.subgraphs import CALLS, call_order, references
-from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, is_open, open_axes
+from tflmgen.frontend.shape_bounds import NO_BOUNDS, Bounds, Shape, TensorKey, is_open, open_axes
 from tflmgen.frontend.tflite.model import FileSignature, Model, SubGraph
 from tflmgen.frontend.variables import find_variables
 from tflmgen.frontend.wide_tiles import without_wide_tiles
@@ -37,6 +37,15 @@ def import_model(model: Model, bounds: Bounds = NO_BOUNDS, operators: Operators 
     dynamic shape, and recursion (with its call chain).
     """
     return import_in_context(model, bounds, operators)[0]
+
+
+def static_shapes(model: Model) -> Mapping[TensorKey, Shape]:
+    """Shapes of the tensors that the file's operators compute, of static inputs; open inputs are as the file stores
+    them.
+
+    Raises ModelError as `import_model` does.
+    """
+    return import_in_context(model, NO_BOUNDS, OPERATORS)[1].shapes
 
 
 def import_in_context(model: Model, bounds: Bounds, operators: Operators) -> tuple[Module, Context]:

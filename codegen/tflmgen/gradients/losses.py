@@ -15,12 +15,16 @@ from tflmgen.options import Loss
 _EPSILON = 1e-12
 """Least square of a length by which a row is divided (Keras' normalize)."""
 
+OUTPUT_COUNTS: Mapping[Loss, tuple[int, ...]] = {Loss.CONTRASTIVE: (2,), Loss.COSINE: (1, 2)}
+"""Numbers of outputs that a loss can be of; of others: 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class LossTensors:
     """Tensors of a loss: what it is computed from, and what it gives, in a graph.
 
-    target   an input: int32[batch] for sparse labels, float32[batch] for pairs, else of the output's shape
+    target   an input: int32[batch] for sparse labels, float32[batch] for pairs, else of the output's shape; None where
+             two outputs are compared with each other
     correct  how many of the batch are classified right, int32[]; None where it classifies nothing
     valid    whether all labels exist, bool[]; None where every target is one
     """
@@ -32,11 +36,16 @@ class LossTensors:
 
 
 def add_loss(graph: FlowGraph, outputs: Sequence[int], loss: Loss, name: str) -> LossTensors:
-    """Adds the operators of a loss of an output, or of two, and the target as an input of this name."""
+    """Adds the operators of a loss of an output, or of two, and the target as an input of this name.
+
+    outputs  as many as OUTPUT_COUNTS has
+    """
     a, output = Arithmetic(graph), outputs[0]
     if loss is Loss.CONTRASTIVE:
         target = graph.input(name, a.shape(_rows(a, output))[:1])
         return LossTensors(target, _contrastive(a, output, outputs[1], target), None, None)
+    if len(outputs) > 1:
+        return LossTensors(None, _cosine(a, output, outputs[1]), None, None)
     if loss is Loss.SPARSE_CATEGORICAL_CROSSENTROPY:
         shape = graph.shape(output)[:-1] or (1,)
         target = graph.input(name, (int(np.prod(shape)),), DType.INT32)

@@ -17,7 +17,8 @@ from tflmgen.gradients.flow_graph import FlowGraph, give_own_graphs, graphs_of, 
 from tflmgen.gradients.graph_arithmetic import Arithmetic
 from tflmgen.gradients.kept_values import KeptValues, work_of
 from tflmgen.gradients.loop_gradients import loop_rule
-from tflmgen.gradients.losses import LossTensors, add_loss
+from tflmgen.gradients.losses import OUTPUT_COUNTS, LossTensors, add_loss
+from tflmgen.gradients.open_batch import with_batch
 from tflmgen.gradients.recomputed_segments import SegmentPlan, kept_bytes, plan_segments
 from tflmgen.gradients.shared_parameters import share_parameters
 from tflmgen.gradients.state import TrainingVariable, VariableAccess, initialise_once, initialiser
@@ -47,6 +48,7 @@ class TrainingOptions:
     """Options of a training model: what is trained, and how.
 
     loss            of the output `output` (the first by default); None: the output `loss_output` is the loss
+    batch           samples of a step, where the inputs' first dimension is open; None: as many as the file stores, 1
     max_iterations  bound of loops whose condition gives none
     portable        without the operator that refuses bad labels and losses, which other runtimes lack
     check_gradients with the same operator for gradients that are not finite
@@ -61,6 +63,7 @@ class TrainingOptions:
     output: str | None = None
     loss_output: str | None = None
     signature: str | None = None
+    batch: int | None = None
     max_iterations: int | None = None
     portable: bool = False
     check_gradients: bool = False
@@ -102,6 +105,8 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     """Derives a Model that trains. Raises ModelError with the operator that stands in the way."""
     signature = _signature(model, options.signature)
     _check_variables(model)
+    if options.batch is not None:
+        model = with_batch(model, signature, options.batch)
     ports = _ports(model, signature, options)
     # Converters hand branches and loops their weights from outside, and leave lengths of lists open.
     base = graphs_of(with_row_operators(without_captured(model)))[signature.subgraph]
@@ -124,7 +129,7 @@ def derive_training_model(model: Model, options: TrainingOptions) -> TrainingMod
     infer = _of_variables("infer", base, base.outputs, plain, variables, first)
     evaluate = _evaluation(loss_graph, loss, plain, variables, first, options)
     train, kept = _training(loss_graph, loss, plain, update, first, options, model.name)
-    inputs = ports.inputs if options.loss is None else (*ports.inputs, target)
+    inputs = ports.inputs if loss.target is None else (*ports.inputs, target)
     correct = () if loss.correct is None else ("correct",)
     entries = {
         "infer": (infer, ports.inputs, ports.outputs),
@@ -177,13 +182,13 @@ def _signature(model: Model, key: str | None) -> FileSignature:
 def _ports(model: Model, signature: FileSignature, options: TrainingOptions) -> _Ports:
     inputs, outputs = (tuple(name for name, _ in ports) for ports in (signature.inputs, signature.outputs))
     wanted = options.loss_output if options.loss is None else options.output
-    count = 2 if options.loss is Loss.CONTRASTIVE else 1
-    names = outputs if wanted is None else tuple(wanted.split(",")) if count == 2 else (wanted,)
+    counts = (1,) if options.loss is None else OUTPUT_COUNTS.get(options.loss, (1,))
+    names = outputs if wanted is None else tuple(wanted.split(",", max(counts) - 1))
     for name in names:
         if name not in outputs:
             raise _refused(model, f"there is no output '{name}'", f"Outputs: {', '.join(outputs)}")
-    if len(names) != count:
-        number = "one output" if count == 1 else "two outputs"
+    if len(names) not in counts:
+        number = " or ".join("one output" if count == 1 else "two outputs" for count in counts)
         raise _refused(model, f"the loss is of {number}", f"Choose: --target-output, of {', '.join(outputs)}")
     places = tuple(map(outputs.index, names))
     return _Ports(inputs, outputs, places)

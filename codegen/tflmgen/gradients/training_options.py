@@ -45,6 +45,7 @@ def parse_training_options(options: TrainOptions) -> TrainingOptions:
         options.target_output,
         options.loss_output,
         options.signature,
+        options.batch,
         options.max_iterations,
         options.portable,
         options.check_gradients,

@@ -179,11 +179,14 @@ class TrainOptions:
     loss: Loss | None = option(None, "Loss of the model's output. Crossentropy is of logits, or of a softmax's output.")
     loss_output: str | None = option(None, "Output that is the loss, of a model that computes its own.", "NAME")
     target_output: str | None = option(
-        None, "Output that --loss is of; contrastive: both, as A,B.", "NAME", shown_default="the model's own"
+        None, "Output that --loss is of; of two, both: A,B.", "NAME", shown_default="the model's own"
     )
     optimizer: OptimizerName = option(OptimizerName.SGD, "How weights follow from gradients, as Keras defines it.")
     learning_rate: str | None = option(
         None, "Learning rate; input: it becomes an input of `train`.", "R", shown_default="Keras' for the optimizer"
+    )
+    batch: int | None = option(
+        None, "Samples of a step, of a model whose inputs have an open first dimension.", "N", shown_default="1", min=1
     )
     l2: float = option(0.0, "Minimise also F times the sum of the squares of all weights that train.", "F", min=0.0)
     clip_norm: float | None = option(None, "Greatest norm of each weight's gradient.", "N", min=0.0)

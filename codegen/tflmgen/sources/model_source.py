@@ -51,9 +51,10 @@ def has_no_framework(path: Path) -> bool:
     return path.suffix.lower() in (CIRCLE, *_DECODERS)
 
 
-def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: bool = False) -> Model:
+def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: bool = False, batch: int = 1) -> Model:
     """The Model of a file of any known format. Raises ModelError for a bad file, UsageError for bad options.
 
+    batch         size of the first dimension of a lowered file's inputs where that alone is open
     for_training  nothing is computed at build time of parameters that the source tells
     """
     if not is_lowered(path):
@@ -65,7 +66,7 @@ def read_source(path: Path, options: SourceOptions = TFLITE_ONLY, for_training: 
         return read_model(path) if decoder is None else decoder_model(decoder(path), str(path))
     module = _onnx_module(path)
     shapes, constants = shape_options(options), _constants(options)
-    model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs, for_training)
+    model: Model = module.read_onnx(path, shapes, constants, options.nhwc_inputs, for_training, batch)
     return model
 
 

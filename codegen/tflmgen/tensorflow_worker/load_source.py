@@ -272,7 +272,7 @@ def _entry(
 
 
 def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
-    """An input's shape: the user's, or the source's with a batch of 1. Raises SourceError where neither is enough."""
+    """An input's shape: the user's, or the source's with the batch. Raises SourceError where neither is enough."""
     wanted = request["shapes"].get(name)
     if wanted is not None:
         if not tf.TensorShape(wanted).is_compatible_with(shape):
@@ -282,7 +282,7 @@ def _fixed_shape(name: str, shape: Any, request: Request) -> tuple[int, ...]:
     if dims.rank is None or any(dim is None for dim in dims[1:]):
         rule = f"input '{name}' has the shape {dims}, which is not known before the run"
         raise SourceError(rule, f"Give it: --shape {name}=1,...")
-    return tuple(1 if dim is None else int(dim) for dim in dims)
+    return tuple(request["batch"] if dim is None else int(dim) for dim in dims)
 
 
 _LOADERS: Mapping[str, Callable[[Request], LoadedProgram]] = {

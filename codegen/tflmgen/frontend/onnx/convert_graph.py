@@ -32,12 +32,14 @@ class OnnxOptions:
     constants    input -> its value, for inputs that determine shapes
     nhwc_inputs  inputs of four dimensions come as NHWC instead of NCHW
     for_training  nothing is computed now of parameters that the source tells
+    batch         size of an input's first dimension where that alone is open
     """
 
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
     constants: Mapping[str, Array] = field(default_factory=dict)
     nhwc_inputs: bool = False
     for_training: bool = False
+    batch: int = 1
 
 
 def to_tflite(model: onnx.ModelProto, path: str, options: OnnxOptions, sha256: str = "") -> Model:
@@ -87,19 +89,19 @@ def _input(walker: Walker, graph: Graph, entry: onnx.ValueInfoProto, options: On
         if kind != "tensor_type":
             raise NodeError(f"is a {(kind or 'value').removesuffix('_type')}, which is unsupported")
         dtype = dtype_of(entry.type.tensor_type.elem_type)
-        shape = _shape(entry, options.shapes.get(entry.name))
+        shape = _shape(entry, options)
     except NodeError as error:
         raise walker.error(f"input '{entry.name}'", error) from error
     if _has_open_batch(entry, options):
-        walker.notes[f"input '{entry.name}' has an open first dimension: its batch is 1"] = None
+        walker.notes[f"input '{entry.name}' has an open first dimension: its batch is {options.batch}"] = None
     order = (0, 2, 3, 1) if options.nhwc_inputs and len(shape) == 4 else tuple(range(len(shape)))
     tensor = graph.new_tensor(dtype, tuple(shape[axis] for axis in order), entry.name)
     graph.sources[tensor] = frozenset({entry.name})
     return OnnxValue(dtype, shape, order, None, graph, tensor)
 
 
-def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int, ...]:
-    proto = entry.type.tensor_type
+def _shape(entry: onnx.ValueInfoProto, options: OnnxOptions) -> tuple[int, ...]:
+    proto, shape = entry.type.tensor_type, options.shapes.get(entry.name)
     if shape is not None:
         dims = [d.dim_value if d.HasField("dim_value") else -1 for d in proto.shape.dim]
         fits = len(dims) == len(shape) and all(d in (-1, n) for d, n in zip(dims, shape, strict=True))
@@ -107,7 +109,7 @@ def _shape(entry: onnx.ValueInfoProto, shape: Sequence[int] | None) -> tuple[int
             raise NodeError(f"cannot have the shape {'x'.join(map(str, shape))} that is given for it")
         return tuple(int(n) for n in shape)
     if _open_dimensions(proto) == [0]:
-        return (1, *(d.dim_value for d in proto.shape.dim[1:]))
+        return (options.batch, *(d.dim_value for d in proto.shape.dim[1:]))
     dynamic = [d.dim_param or "?" for d in proto.shape.dim if not d.HasField("dim_value")]
     if not proto.HasField("shape") or dynamic:
         lack = f"dynamic dimensions ({', '.join(dynamic)})" if proto.HasField("shape") else "no shape"

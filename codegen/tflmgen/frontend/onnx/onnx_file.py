@@ -38,9 +38,11 @@ def read_onnx(
     constants: Mapping[str, object],
     nhwc_inputs: bool,
     for_training: bool = False,
+    batch: int = 1,
 ) -> Model:
     """The Model of an ONNX file. Raises ModelError, which names the node or input.
 
+    batch         size of an input's first dimension where that alone is open
     for_training  parameters that a PyTorch program tells stay as they are, for what computes with them alone, too
     """
     source, name = _loaded(path, for_training), str(path)
@@ -57,7 +59,7 @@ def read_onnx(
         for unknown in [key for key in named if key not in inputs]:
             raise _error(name, f"{kind} names '{unknown}', which is none of its inputs: {', '.join(inputs)}")
     arrays = _constants(model, name, constants)
-    options = OnnxOptions(shapes, arrays, nhwc_inputs, for_training)
+    options = OnnxOptions(shapes, arrays, nhwc_inputs, for_training, batch)
     lowered = to_tflite(model, name, options, _digest(path, source))
     types = [f"its {' and '.join(other_floats)} values are computed in float32"] if other_floats else []
     return replace(lowered, notes=(*types, *lowered.notes), class_names=_named_outputs(model, names))

@@ -215,15 +215,27 @@ def test_a_signal_of_varying_length() -> None:
     assert "operator 0 (CUSTOM:SignalEnergy): CUSTOM:SignalEnergy " in text
 
 
-def test_a_range_from_the_run_time() -> None:
+def _range(dtype: str, step: int | None = 1) -> bytes:
     def build(g: SubgraphWriter) -> None:
-        limit, y = g.tensor("limit", "int32", []), vary(g, "y", "int32", (-1,))
-        bounds = [g.constant(name, np.int32(number)) for name, number in (("start", 0), ("step", 1))]
-        g.operator("RANGE", [bounds[0], limit, bounds[1]], [y])
-        g.inputs, g.outputs = [limit], [y]
+        limit, y = g.tensor("limit", dtype, []), vary(g, "y", dtype, (-1,))
+        start = g.constant("start", np.zeros((), dtype))
+        by = g.tensor("step", dtype, []) if step is None else g.constant("step", np.array(step, dtype))
+        g.operator("RANGE", [start, limit, by], [y])
+        g.inputs, g.outputs = [limit, by] if step is None else [limit], [y]
 
-    (text,) = problems(one_graph(build), max_dim=4)
-    assert "operator 0 (RANGE): " in text
+    return one_graph(build)
+
+
+def test_a_range_whose_limit_nothing_bounds() -> None:
+    (text,) = problems(_range("int32"))
+    assert "say how many numbers there may be with --max-rows '0:y=N'" in text
+    assert imported(_range("int32"), max_dim=4)
+
+
+@pytest.mark.parametrize(("dtype", "step"), [("float32", 1), ("int32", None)])
+def test_a_range_that_is_not_counted(dtype: str, step: int | None) -> None:
+    (text,) = problems(_range(dtype, step), max_dim=4)
+    assert "operator 0 (RANGE): counts integers by a constant step" in text
 
 
 def test_what_keeps_a_state_of_its_own() -> None:

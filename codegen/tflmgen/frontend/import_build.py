@@ -261,6 +261,10 @@ class Builder:
         whole = self.times(self._arithmetic("DIV", extent, divisor), divisor)
         return self._arithmetic("DIV", self.equal_extent(whole, extent), divisor)
 
+    def quotient_up(self, extent: Value, divisor: int) -> Value:
+        """An extent divided by a number and rounded up."""
+        return self._arithmetic("DIV", self.plus(extent, divisor - 1), divisor)
+
     def product(self, extents: Sequence[Value]) -> Value:
         """The product of one or more extents."""
         result = extents[0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_call import DynamicCall, RowError, check_rows
@@ -49,6 +51,72 @@ def segment_sum(context: Context, builder: Builder, call: DynamicCall) -> Output
         raise RowError(f"its segment ids are computed: say how many segments there may be with --max-rows '{name}=N'")
     room = call.declared[0].with_shape((limit, *data.type.max_shape[1:]))
     return builder.counted_rows("SEGMENT_SUM_ROWS", (data, ids, builder.extent(ids)), (room,))
+
+
+def counted(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
+    """RANGE between integers known at run time: the numbers of the largest range, of which the first count.
+
+    A range from its limit away is empty, as in the reference; TensorFlow refuses it.
+    """
+    start, limit, step = call.inputs
+    assert start is not None
+    assert limit is not None
+    stride = constant_array(step, context.constants)
+    _checked(context, call)
+    dtype = call.declared[0].dtype
+    if stride is None or dtype not in (DType.INT32, DType.INT64):
+        raise RowError("counts integers by a constant step where the limits are known at run time only")
+    by = int(stride.reshape(-1)[0])
+    room = _range_room(context, call, start, limit, by)
+    distance = _distance(context, builder, (start, limit), room * by)
+    extent = builder.limited_extent(distance, room * abs(by))
+    extent = extent if abs(by) == 1 else builder.quotient_up(extent, abs(by))
+    numbers = builder.integers("numbers", [by * k for k in range(room)], dtype)
+    if not _is_zero(context, start):
+        shifted = (numbers, builder.view(start, ()))
+        numbers = builder.op("ADD", shifted, numbers.type, {"fused_activation_function": 0})
+    return (builder.with_extent(numbers, 0, extent),)
+
+
+def _distance(context: Context, builder: Builder, ends: tuple[Value, Value], reach: int) -> Value:
+    """How far the second of two scalars is from the first in the direction of `reach`; one more than `reach` for more.
+
+    Computed in int64, where no int32 overflows. A number of rows is no less than 0, and stays as it is known.
+    """
+    scalars = [builder.view(end, ()) for end in ends]
+    if _is_zero(context, ends[0]) and reach > 0 and _counts_rows(context, scalars[1]):
+        return scalars[1]
+    wide = [value if value.type.dtype is DType.INT64 else builder.cast(value, DType.INT64) for value in scalars]
+    first, last = wide if reach > 0 else reversed(wide)
+    difference = builder.op("SUB", (last, first), last.type, {"fused_activation_function": 0})
+    for name, bound in (("MAXIMUM", 0), ("MINIMUM", abs(reach) + 1)):
+        difference = builder.op(name, (difference, builder.integers("bound", bound, DType.INT64)), difference.type)
+    return builder.cast(difference, DType.INT32)
+
+
+def _counts_rows(context: Context, value: Value) -> bool:
+    """Whether an int32 is a sum of numbers of rows, and of no other terms."""
+    form = context.linear_form(value) or {}
+    rows = {extent for extents in context.extents.values() for extent in extents.values()}
+    is_sum = all((key is None or key in rows) and np.all(array >= 0) for key, array in form.items())
+    return value.type.dtype is DType.INT32 and is_sum and any(key is not None for key in form)
+
+
+def _is_zero(context: Context, value: Value) -> bool:
+    array = constant_array(value, context.constants)
+    return array is not None and not array.any()
+
+
+def _range_room(context: Context, call: DynamicCall, start: Value, limit: Value, step: int) -> int:
+    """The most numbers that a range has. Raises RowError where neither its limit nor the user says it."""
+    first, last = (constant_array(start, context.constants), context.largest.get(limit))
+    bounds = [n for n in (call.max_dims.get(0), context.bounds.largest) if n is not None]
+    if first is not None and last is not None and step > 0:
+        bounds.append(max(0, -(-(int(last.reshape(-1)[0]) - int(first.reshape(-1)[0])) // step)))
+    if not bounds:
+        name = f"{call.origin.subgraph}:{call.tensors[0].name}"
+        raise RowError(f"its limit is computed: say how many numbers there may be with --max-rows '{name}=N'")
+    return max(1, min(bounds))
 
 
 def suppression(context: Context, builder: Builder, call: DynamicCall) -> Outputs:

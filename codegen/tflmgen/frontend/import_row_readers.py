@@ -16,7 +16,7 @@ from tflmgen.frontend.import_build import Builder
 from tflmgen.frontend.import_context import Context
 from tflmgen.frontend.import_row_batches import batch_to_space, space_to_batch
 from tflmgen.frontend.import_row_call import DynamicCall, check_rows, checked
-from tflmgen.frontend.import_row_found import nonzero, segment_sum, suppression, unique
+from tflmgen.frontend.import_row_found import counted, nonzero, segment_sum, suppression, unique
 from tflmgen.frontend.import_row_moves import (
     depth_to_space,
     mirror_pad,
@@ -311,6 +311,7 @@ READERS: Mapping[str, Reader] = {
     "WHERE": nonzero,
     "UNIQUE": unique,
     "SEGMENT_SUM": segment_sum,
+    "RANGE": counted,
     **dict.fromkeys(("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5"), suppression),
     "TOPK_V2": _top,
     "SPLIT": split,

@@ -46,22 +46,30 @@ def _track_largest(
     context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> None:
     """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest."""
-    least = traits_of(name).monotone_from
-    if least is None or not any(v in context.largest for v in inputs if v is not None):
+    traits = traits_of(name)
+    least, is_lesser = traits.monotone_from, traits.extreme < 0
+    if least is None or not (is_lesser or any(v in context.largest for v in inputs if v is not None)):
         return
     if not all(v.type.dtype in (DType.INT32, DType.INT64) for v in outputs):
         return
-    arrays = [
-        context.largest.get(v) if v in context.largest else constant_array(v, context.constants)
-        for v in inputs
-        if v is not None
-    ]
+    arrays = [_largest_of(context, v, is_lesser) for v in inputs if v is not None]
     if any(array is None or np.any(array < least) for array in arrays):
         return
     types = tuple(v.type if v is not None else None for v in inputs)
     largest = fold(name, OperatorInstance(types, tuple(v.type for v in outputs), tuple(arrays), attributes))
     for value, array in zip(outputs, largest or (), strict=False):
-        context.largest[value] = np.asarray(array)
+        if np.all(array < np.iinfo(array.dtype).max):
+            context.largest[value] = np.asarray(array)
+
+
+def _largest_of(context: Context, value: Value, is_lesser: bool) -> NDArray[Any] | None:
+    """Upper bounds of a value's elements; for an operator that takes the lesser, those of its type if no others."""
+    known = context.largest.get(value)
+    known = constant_array(value, context.constants) if known is None else known
+    if known is None and is_lesser:
+        greatest = np.iinfo(np.int32 if value.type.dtype is DType.INT32 else np.int64).max
+        known = np.full(tuple(value.type.max_shape), greatest, value.type.dtype.numpy)
+    return known
 
 
 def _track_linear(

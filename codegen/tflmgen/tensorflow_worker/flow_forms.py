@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from tflmgen.tensorflow_worker.flow_values import (
@@ -33,7 +34,8 @@ def joined(a: Value, b: Value, capacity: int | None = None) -> Value:
     if isinstance(a, ListValue) and isinstance(b, ListValue):
         capacity_of_both = max((c for c in (a.capacity, b.capacity) if c is not None), default=None)
         rows, length = joined(a.rows, b.rows, capacity_of_both or 1), joined(a.length, b.length, capacity)
-        return ListValue(rows, length, capacity_of_both, a.home, max(a.growth, b.growth))
+        base = max((n for n in (a.base, b.base) if n is not None), default=None)
+        return ListValue(rows, length, capacity_of_both, a.home, max(a.growth, b.growth), base)
     if isinstance(a, RepeatedRow) or isinstance(b, RepeatedRow):
         a, b = (_array_spec(leaf, capacity or 1) for leaf in (a, b))
     a, b = spec_of(a), spec_of(b)
@@ -105,8 +107,12 @@ def fitted(value: Value, form: Value, of_rows: bool = False) -> Value:
         choices = tuple(_fitted_choice(value, choice, of_rows) for choice in form.choices)
         return OptionalValue(_fitted_leaf(value.is_present, form.is_present), choices)
     if isinstance(form, ListValue):
-        length = None if form.length is None else _fitted_leaf(value.length, form.length)
-        return replace(value, rows=fitted(value.rows, form.rows, of_rows=True), length=length, capacity=form.capacity)
+        # All rows count of a list without a length.
+        own = np.int32(value.capacity or 0) if value.length is None else value.length
+        length = None if form.length is None else _fitted_leaf(own, form.length)
+        rows = value.rows if form.base is None else extended(value.rows, form.capacity or 0)
+        rows = fitted(rows, form.rows, of_rows=True)
+        return replace(value, rows=rows, length=length, capacity=form.capacity, base=form.base)
     return _fitted_leaf(value, form)
 
 
@@ -127,6 +133,16 @@ def _fitted_leaf(leaf: Any, form: Any) -> Any:
     if not form.shape.is_fully_defined():
         raise UnwritableError(f"a gradient keeps a value of shape {form.shape}", "Give the inputs static shapes")
     return tf.zeros(form.shape, form.dtype) if leaf is None else tf.broadcast_to(as_tensor(leaf.leaf), form.shape)
+
+
+def extended(rows: Value, capacity: int) -> Value:
+    """Rows of a list that grows, with rows of zeros up to a capacity."""
+
+    def leaf(own: Any) -> Any:
+        missing = 0 if own.shape[0] is None else capacity - own.shape[0]
+        return tf.pad(own, [[0, missing]] + [[0, 0]] * (own.shape.rank - 1)) if missing > 0 else own
+
+    return mapped(leaf, rows)
 
 
 def allocated(form: ListValue, capacity: int) -> ListValue:

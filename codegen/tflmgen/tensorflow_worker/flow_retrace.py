@@ -1,4 +1,4 @@
-"""Graphs of derived gradients, traced again without variants, stacks and operations that TFLite lacks.
+"""Graphs of derived gradients, and of lists that grow, traced again without variants and what TFLite lacks.
 
     y, kept = If(p, x)      kept: Optional of what the branch's gradient needs
     dx = If(p, dy, kept)    ->  the same, with tensors for optionals; zeros in the branch that keeps nothing
@@ -21,7 +21,7 @@ from tensorflow.python.framework import func_graph, op_def_registry
 
 from tflmgen.tensorflow_worker.composites import composite_of
 from tflmgen.tensorflow_worker.flow_body import FlowBody, output_names
-from tflmgen.tensorflow_worker.flow_forms import allocated, fitted, joined, spec_of
+from tflmgen.tensorflow_worker.flow_forms import fitted, joined, spec_of
 from tflmgen.tensorflow_worker.flow_values import (
     MOST_FOLDED,
     Condition,
@@ -42,6 +42,7 @@ from tflmgen.tensorflow_worker.flow_values import (
     under,
 )
 from tflmgen.tensorflow_worker.graph_functions import bodies_of, full_name, functions_of
+from tflmgen.tensorflow_worker.growing_lists import IndexIntervals, Interval, grown, is_native, is_resized, place_for
 from tflmgen.tensorflow_worker.list_values import ON_VARIANTS, OPERATIONS
 from tflmgen.tensorflow_worker.loaded_source import SourceError, changes_variable
 from tflmgen.tensorflow_worker.loop_bounds import LoopFunctions, integer
@@ -56,7 +57,7 @@ MARKS = frozenset({"OptionalFromValue", "TensorListPushBack", "TensorListPopBack
 """Operations on variants that gradients are made with, and that the converter does not know."""
 
 
-def needs_retrace(graph_def: Any, written: Mapping[str, Write]) -> bool:
+def has_derived(graph_def: Any, written: Mapping[str, Write]) -> bool:
     """Whether a graph or a function of it has operations of derived gradients."""
     return any(node.op in MARKS or node.op in written for nodes in bodies_of(graph_def) for node in nodes)
 
@@ -98,6 +99,7 @@ class FlowRetrace:
         self._reads: VariableReads | None = None
         self._traced = 0
         self._numbers = ValueNumbers()
+        self._intervals = IndexIntervals()
         self._path: tuple[str, ...] = ()
         self._facts: frozenset[Condition] = frozenset()
 
@@ -121,9 +123,11 @@ class FlowRetrace:
 
     def _results(self, node: Any, operands: Sequence[Value]) -> Sequence[Value]:
         takes_variants = any(not isinstance(operand, tf.Tensor) for operand in operands)
+        if node.op in OPERATIONS and is_native(node.op, operands):
+            return self._operation(node, operands)
         if node.op in OPERATIONS or (node.op in ON_VARIANTS and takes_variants):
             operate = OPERATIONS.get(node.op) or ON_VARIANTS[node.op]
-            results = self._located(node, lambda: operate(attributes_of(node), self._possible(operands)))
+            results = self._located(node, lambda: operate(attributes_of(node), self._fit_to_write(node, operands)))
             self._number_rows(node.op, operands, results)
             return results
         if node.op in CALLS or node.op in self._functions:
@@ -142,13 +146,18 @@ class FlowRetrace:
             rule = f"{node.op} '{node.name}' of a tensor list or an optional has no form in TFLite"
             raise SourceError(rule, "Write it with other operations")
         if node.op in self._written:
-            known = [operand if value is None else value for operand in operands for value in [constant_of(operand)]]
+            known = [operand if value is None else value for operand in operands for value in [self._constant(operand)]]
             grouped = grouped_operands(node, known)
             try:
                 return self._located(node, lambda: _sequence(self._written[node.op](attributes_of(node), *grouped)))
             except KeptError:
                 pass
         return self._operation(node, operands)
+
+    def _constant(self, operand: Any) -> Any:
+        """The array of a tensor that is the same in every run, or None."""
+        value = constant_of(operand)
+        return self._intervals.constant(operand) if value is None and operand.dtype.is_integer else value
 
     def _located(self, node: Any, compute: Callable[[], Sequence[Value]]) -> Sequence[Value]:
         """The results of `compute`. Raises SourceError that names the node."""
@@ -183,6 +192,13 @@ class FlowRetrace:
         outer, self._path = self._path, (*self._path, name)
         yield
         self._path = outer
+
+    def _fit_to_write(self, node: Any, operands: Sequence[Value]) -> list[Value]:
+        """The operands that are possible; of a write that resizes, the list with place for it."""
+        possible = self._possible(operands)
+        if is_resized(node):
+            possible[0] = grown(possible[0], possible[1], self._intervals)
+        return possible
 
     def _possible(self, operands: Sequence[Value]) -> list[Value]:
         """The operands without what optionals are not on the sides that are taken."""
@@ -265,16 +281,22 @@ class FlowRetrace:
         condition, body = (self._body(node.attr[key].func.name) for key in ("cond", "body"))
         kept = frozenset(k for k, own in enumerate(body.arguments) if body.source_of(body.results[k]) == own)
         starts = [integer(constant_of(v)) if isinstance(v, tf.Tensor) else None for v in operands]
-        bound, limit = LoopFunctions(condition, body, starts, kept, self._body).bound(), None
+        functions = LoopFunctions(condition, body, starts, kept, self._body)
+        bound, limit = functions.bound(), None
         if bound is None:
             bound = limit = self._max_iterations
         with self._reads_of(condition, body):
-            forms, growth = self._loop_forms(body, operands, kept, bound)
+            counters = functions.counters(bound)
+            forms, growth = self._loop_forms(body, operands, kept, bound, counters)
             variables = [k for k in range(len(operands)) if k not in kept]
 
             def arguments(tensors: Sequence[Any]) -> list[Value]:
                 own = iter(tensors)
-                return [operands[k] if k in kept else built(forms[k], own, self._numbers) for k in range(len(operands))]
+                values = [
+                    operands[k] if k in kept else built(forms[k], own, self._numbers) for k in range(len(operands))
+                ]
+                self._note_counters(values, counters)
+                return values
 
             def proceeds(*tensors: Any) -> Any:
                 test = tf.reshape(self.run(condition, arguments(tensors))[0], [])
@@ -295,13 +317,22 @@ class FlowRetrace:
         behind = arguments(results if isinstance(results, (list, tuple)) else [results])
         return [replace(v, growth=v.growth + growth[k]) if k in growth else v for k, v in enumerate(behind)]
 
+    def _note_counters(self, arguments: Sequence[Value], counters: Mapping[int, Interval]) -> None:
+        for place, interval in counters.items():
+            self._intervals.note(arguments[place], interval)
+
     @staticmethod
     def _variables(values: Sequence[Value], forms: Mapping[int, Value], places: Sequence[int]) -> list[Any]:
         """Tensors of a loop's variables."""
         return passed_on([fitted(values[k], forms[k]) for k in places], [forms[k] for k in places])
 
     def _loop_forms(
-        self, body: FlowBody, operands: Sequence[Value], kept: Container[int], bound: int | None
+        self,
+        body: FlowBody,
+        operands: Sequence[Value],
+        kept: Container[int],
+        bound: int | None,
+        counters: Mapping[int, Interval],
     ) -> tuple[dict[int, Value], dict[int, int]]:
         """Forms that the variables have in every iteration, and how many rows lists grow by in all."""
         forms = {k: mapped(_varying, operand) for k, operand in enumerate(operands) if k not in kept}
@@ -309,29 +340,20 @@ class FlowRetrace:
             graph = func_graph.FuncGraph("tried")
             with graph.as_default():
                 inputs = [self._placeholders(forms.get(k, operand)) for k, operand in enumerate(operands)]
+                self._note_counters(inputs, counters)
                 results = self.run(body, inputs)
                 tried = {k: form_of(results[k], graph, self._numbers) for k in forms}
                 growth = {k: tried[k].growth - f.growth for k, f in forms.items() if isinstance(f, ListValue)}
                 joint = {k: joined(form, mapped(_varying, tried[k])) for k, form in forms.items()}
                 for k, rows in growth.items():
                     joint[k] = replace(joint[k], growth=forms[k].growth, capacity=forms[k].capacity)
-                    growth[k], joint[k] = _allocated(joint[k], rows, bound)
+                    growth[k], joint[k] = place_for(joint[k], rows, bound)
                 if all(key_of(joint[k]) == key_of(form) for k, form in forms.items()):
                     same = {k: paired(_is_same, inputs[k], fitted(results[k], form)) for k, form in forms.items()}
                     break
             forms = joint
         outside = {k: fitted(operands[k], form) for k, form in forms.items()}
         return {k: _without_same(form, outside[k], same[k]) for k, form in forms.items()}, growth
-
-
-def _allocated(form: ListValue, rows: int, bound: int | None) -> tuple[int, ListValue]:
-    """Rows that a loop pushes, and the list with place for them. Raises UnwritableError for a loop without a bound."""
-    if rows > 0 and form.capacity is None:
-        if bound is None:
-            rule = "a gradient keeps values of each iteration, and the loop's condition gives no bound of their number"
-            raise UnwritableError(rule, "Give one: maximum_iterations of tf.while_loop, or --max-iterations N")
-        form = replace(form, capacity=rows * bound)
-    return rows * (bound or 0), form if form.capacity is None else allocated(form, form.capacity)
 
 
 def _varying(leaf: Any) -> Any:

@@ -68,6 +68,7 @@ class ListValue:
     capacity  rows that there is place for; None: not known yet
     home      the graph that the list was made in
     growth    most rows that were pushed since a loop began
+    base      of a list that grows where it is written: most rows that count beside those; None: it does not
     """
 
     rows: Value
@@ -75,6 +76,7 @@ class ListValue:
     capacity: int | None
     home: Any
     growth: int = 0
+    base: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,7 @@ def _structure(value: Value) -> Hashable:
     if isinstance(value, OptionalValue):
         return "optional", tuple((tuple(map(_structure, c.components)), c.when) for c in value.choices)
     if isinstance(value, ListValue):
-        return "list", _structure(value.rows), value.length is None, value.capacity, value.growth
+        return "list", _structure(value.rows), value.length is None, value.capacity, value.growth, value.base
     return ("repeated", _structure(value.leaf)) if isinstance(value, RepeatedRow) else value is None
 
 

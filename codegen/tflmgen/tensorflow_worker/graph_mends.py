@@ -11,9 +11,10 @@ import tensorflow as tf
 from tflmgen.tensorflow_worker.case_branches import lower_cases
 from tflmgen.tensorflow_worker.complex_pairs import computes_with_complex
 from tflmgen.tensorflow_worker.flow_body import FlowBody
-from tflmgen.tensorflow_worker.flow_retrace import FlowRetrace, needs_retrace
+from tflmgen.tensorflow_worker.flow_retrace import FlowRetrace, has_derived
 from tflmgen.tensorflow_worker.for_loops import lower_for_loops
 from tflmgen.tensorflow_worker.graph_functions import rename_functions
+from tflmgen.tensorflow_worker.growing_lists import has_growing_lists
 from tflmgen.tensorflow_worker.lookup_tables import captured_tables, has_tables, search_tables
 from tflmgen.tensorflow_worker.matmul_activations import keep_activations
 from tflmgen.tensorflow_worker.merged_branches import UnstructuredError
@@ -113,21 +114,26 @@ def mended_function(
     captures = function.graph.captures
     tables = captured_tables(graph_def, captures) if has_tables(graph_def) else {}
     has_pairs = computes_with_complex(graph_def, function.inputs, function.outputs)
-    is_derived = needs_retrace(graph_def, GRADIENTS)
+    has_gradients = has_derived(graph_def, GRADIENTS)
+    is_retraced = has_gradients or has_growing_lists(graph_def)
     if tables or has_pairs or has_written_operations(graph_def):
         graph_def = function.graph.as_graph_def(add_shapes=True)
     first = (
         lambda graph, _: search_tables(graph, tables),
         also,
-        # A graph that is traced again has them written with the shapes that it finds.
-        *(() if is_derived else (lambda graph, outputs: write_operations(graph, outputs, has_pairs),)),
+        # A graph that is traced again has them written with the shapes that it finds, but for pairs of floats.
+        *(
+            ()
+            if is_retraced and (has_gradients or not has_pairs)
+            else (lambda graph, outputs: write_operations(graph, outputs, has_pairs),)
+        ),
     )
     done = mend_graph(graph_def, [], (*first, *mends))
-    if not done and not is_derived:
+    if not done and not is_retraced:
         return function, []
 
     def trace(mapping: dict[str, Any], outputs: list[str]) -> Any:
-        if not is_derived:
+        if not is_retraced:
             return tf.graph_util.import_graph_def(graph_def, mapping, outputs, name="")
         body = FlowBody(graph_def.node, list(mapping), outputs)
         return FlowRetrace(graph_def, OF_TRAINING, max_iterations).run(body, list(mapping.values()))

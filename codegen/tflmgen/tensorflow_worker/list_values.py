@@ -42,6 +42,8 @@ def _stored(array: Any, row: Any, place: Any) -> Any:
 
 def _with_row(list_: ListValue, value: Value, place: Any) -> ListValue:
     """The list with a row replaced; rows that it did not know are zeros."""
+    if isinstance(value, tf.Tensor) and value.dtype == tf.variant:
+        raise UnwritableError("a tensor list keeps lists of a computed number of rows")
     value = _lasting(value, list_.home)
 
     def form_of_rows(leaf: Any) -> Any:
@@ -53,7 +55,7 @@ def _with_row(list_: ListValue, value: Value, place: Any) -> ListValue:
             raise UnwritableError("a list of lists has rows that are known in one iteration only")
         return tf.TensorSpec([list_.capacity or 1, *own.shape], own.dtype)
 
-    if list_.length is None and list_.rows is None:
+    if list_.rows is None and (list_.length is None or list_.base is not None):
         # A reserved list may be written in any order, and what is not written is zero.
         form = mapped(lambda leaf: tf.TensorSpec([list_.capacity, *leaf.shape], leaf.dtype), value)
     else:
@@ -123,8 +125,6 @@ def _empty(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence
 
 def _reserve(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence[Value]:
     count, shape = (constant_of(operand) for operand in (operands[1], operands[0]))
-    if count is None:
-        raise UnwritableError("a tensor list has a computed number of rows", "Give the loop a constant number of rows")
     rows = None
     if shape is not None and shape.ndim == 1 and (shape >= 0).all() and attributes["element_dtype"] != tf.variant:
         check_size(int(count) * int(np.prod(shape)), "a tensor list")
@@ -159,7 +159,7 @@ def _set(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence[V
 def _stack(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence[Value]:
     list_, shape = operands
     if list_.rows is not None:
-        return [list_.rows]
+        return [list_.rows if list_.length is None else list_.rows[: list_.length]]
     sizes = constant_of(shape)
     if sizes is None or list_.capacity is None or (sizes < 0).any():
         raise UnwritableError("a tensor list is stacked whose rows are not known")
@@ -169,8 +169,6 @@ def _stack(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence
 def _from_tensor(attributes: Mapping[str, Any], operands: Sequence[Value]) -> Sequence[Value]:
     del attributes
     rows = operands[0]
-    if rows.shape[0] is None:
-        raise UnwritableError("a tensor list has an unknown number of rows")
     return [ListValue(rows, None, int(rows.shape[0]), tf.compat.v1.get_default_graph())]
 
 

@@ -35,6 +35,16 @@ class LoopFunctions:
         """Iterations at most; None if the condition gives no bound."""
         return self._bound_of(self.condition.results[0])
 
+    def counters(self, bound: int | None) -> dict[int, tuple[int, int]]:
+        """Least and greatest value, within the body, of each variable that counts: of at most `bound` iterations."""
+        steps = {k: self._step(k) for k in range(len(self.starts)) if k not in self.invariant and bound}
+        return {
+            k: (min(start, last), max(start, last))
+            for k, step in steps.items()
+            if step is not None and (start := self.starts[k]) is not None
+            for last in [start + step * ((bound or 1) - 1)]
+        }
+
     def _bound_of(self, test: str) -> int | None:
         node = self.condition.nodes.get(node_name(self.condition.source_of(test)))
         if node is None:

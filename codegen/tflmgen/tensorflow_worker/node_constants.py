@@ -14,6 +14,7 @@ from tflmgen.tensorflow_worker.written_shapes import MOST_ELEMENTS
 
 SHAPES = "_output_shapes"
 """Attribute of a node that TensorFlow gives its shapes by."""
+_EXTREMES = frozenset({"Maximum", "Minimum"})
 DEEPEST = 16
 """Nodes between an operand and constants that it is computed of."""
 
@@ -62,9 +63,36 @@ class GraphBody:
             source = self._by_name.get(base)
             value = None if source is None else self._constant(source, _output_number(source, rest), depth - 1)
             if value is None:
-                return []
+                return self._clamped(node, depth)
             values.append(value)
         return evaluated(node.op, attributes_of(node), grouped_operands(node, values))
+
+    def _clamped(self, node: Any, depth: int) -> Sequence[Any]:
+        """The constant c that Minimum(c, Maximum(d, x)) is where d is no less, whatever x is; and the other way round.
+
+        So are a bincount's numbers of bins whose least and greatest are one.
+        """
+        if node.op not in _EXTREMES:
+            return []
+        for own, other in (node.input, reversed(node.input)):
+            limit = self._scalar(own, depth)
+            inner = self._by_name.get(other.partition(":")[0])
+            if limit is None or inner is None or inner.op not in _EXTREMES or inner.op == node.op:
+                continue
+            for name in inner.input:
+                clamp = self._scalar(name, depth)
+                if clamp is not None and (clamp >= limit if node.op == "Minimum" else clamp <= limit):
+                    return [limit]
+        return []
+
+    def _scalar(self, name: str, depth: int) -> Any:
+        """Value of a tensor that is a constant integer, or None."""
+        base, _, rest = name.partition(":")
+        source = self._by_name.get(base)
+        if source is None or depth == 0:
+            return None
+        value = self._constant(source, _output_number(source, rest), depth - 1)
+        return value if value is not None and value.ndim == 0 and value.dtype.kind in "iu" else None
 
 
 def _first_shape(attr: Any, port: int = 0) -> Any:

@@ -11,13 +11,21 @@ from tensorflow.python.ops import handle_data_util
 
 from tflmgen.tensorflow_worker.written_axis_gradients import AXIS_GRADIENTS
 from tflmgen.tensorflow_worker.written_operations import WRITTEN
-from tflmgen.tensorflow_worker.written_shapes import Attributes, UnwritableError, Write, static_shape
+from tflmgen.tensorflow_worker.written_shapes import Attributes, KeptError, UnwritableError, Write, static_shape
 from tflmgen.tensorflow_worker.written_updates import UPDATES
 from tflmgen.tensorflow_worker.written_window_gradients import WINDOW_GRADIENTS, WINDOWS
 
 
 def _shapes(_: Attributes, operands: Sequence[Any]) -> Any:
     return [np.array(static_shape(operand, "an operand"), np.int32) for operand in operands]
+
+
+def _with_shape(attributes: Attributes, x: Any) -> Any:
+    """EnsureShape where only it knows the shape: as many rows as a list that grows is said to have."""
+    shape = tf.TensorShape(attributes["shape"])
+    if x.shape.is_fully_defined() or not shape.is_fully_defined():
+        raise KeptError
+    return tf.reshape(x, shape)
 
 
 def _variable_shape(attributes: Attributes, handle: Any) -> Any:
@@ -35,6 +43,7 @@ OF_TRAINING: Mapping[str, Write] = {
     **WRITTEN,
     **GRADIENTS,
     **WINDOWS,
+    "EnsureShape": _with_shape,
     "ShapeN": _shapes,
     "VariableShape": _variable_shape,
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tflmgen.tensorflow_worker.written_shapes import Write, check_size, constant, static_shape
+from tflmgen.tensorflow_worker.written_shapes import UnwritableError, Write, check_size, constant, static_shape
 
 
 def _roll(_: Mapping[str, Any], x: Any, shift: Any, axis: Any) -> Any:
@@ -82,7 +82,9 @@ def _histogram(attributes: Mapping[str, Any], values: Any, limits: Any, bins: An
 
 def _bincount(attributes: Mapping[str, Any], values: Any, size: Any, weights: Any) -> Any:
     """Counts, or sums of weights, of each number in a row [N] or in rows [B, N]; numbers beyond `size` do not count."""
-    count, shape = int(constant(size, "the number of bins")), static_shape(values, "the input")
+    if not isinstance(size, np.ndarray | np.generic):
+        raise UnwritableError("the number of bins is no constant", "Give bincount a minlength and a maxlength, alike")
+    count, shape = int(size), static_shape(values, "the input")
     is_weighted = 0 not in static_shape(weights, "the tensor of weights")
     kind = attributes["T"]
     added = weights if is_weighted else tf.ones(shape, kind if kind in (tf.int32, tf.float32) else tf.float32)

@@ -209,5 +209,15 @@ OPERATORS = (
         _folded_kernel(_rank_value),
         lambda op: [_rank_value(op)],
     ),
-    OperatorSpec("RANGE", no_attributes, (3, 3), 1, RANGE_RULES, _ranged, _range, _range_values),
+    OperatorSpec(
+        "RANGE",
+        no_attributes,
+        (3, 3),
+        1,
+        RANGE_RULES,
+        _ranged,
+        _range,
+        _range_values,
+        traits=Traits(roles=Roles(shapes=(0, 1, 2))),
+    ),
 )

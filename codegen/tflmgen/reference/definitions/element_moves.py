@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tflmgen.ir import DType
-from tflmgen.reference.operation import Array, Evaluation, Operation, RunTimeError, zero_point_of
+from tflmgen.reference.operation import Array, BoundError, Evaluation, Operation, RunTimeError, zero_point_of
 
 
 def _reshape(op: Operation) -> Sequence[Array]:
@@ -206,8 +206,14 @@ def _fill(op: Operation) -> Sequence[Array]:
     return [np.full([int(d) for d in op.array(0).reshape(-1)], op.array(1).reshape(-1)[0])]
 
 
+MOST_NUMBERS = 1 << 22
+"""Numbers of a RANGE that is evaluated: a limit known at run time may be any, and no microcontroller has so much."""
+
+
 def _range(op: Operation) -> Sequence[Array]:
     start, limit, step = (op.array(i).reshape(-1)[0] for i in range(3))
+    if abs(float(limit) - float(start)) > MOST_NUMBERS * abs(float(step)):
+        raise BoundError("RANGE")
     if op.gives_floats:
         count = max(0, int(np.ceil(np.abs((float(limit) - float(start)) / float(step)))))
         return [(start + np.arange(count, dtype=np.float32) * step).astype(op.output.dtype.numpy)]

@@ -24,7 +24,6 @@ from tflmgen.kernels.specification.rules import (
     QUANTIZED_PER_TENSOR,
     axis_rule,
     constant,
-    constant_integers,
     fixed_int8,
     input_is,
     input_shape,
@@ -222,7 +221,8 @@ TOP_K_RULES = (
 ONE_HOT_RULES = (
     *COMMON,
     input_is(0, "index tensor", DType.INT32, DType.INT64),
-    *constant_integers(1, "depth"),
+    input_is(1, "depth", DType.INT32),
+    constant(1, "depth"),
     Rule(
         "a depth that is a single value, at least 0",
         lambda op: len(constants_of(op, 1)) == 1 and constants_of(op, 1)[0] >= 0,

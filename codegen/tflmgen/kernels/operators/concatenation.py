@@ -18,7 +18,8 @@ from tflmgen.kernels.specification.rules import (
     COMMON,
     SAME_QUANTIZATION,
     axis_rule,
-    constant_integers,
+    constant,
+    input_is,
     input_shape,
     input_type,
     one_type,
@@ -190,7 +191,8 @@ def _split_rules(source: int, at: int) -> tuple[Rule, ...]:
     return (
         *COMMON,
         _outputs_like(source),
-        *constant_integers(at, "axis"),
+        input_is(at, "axis", DType.INT32, DType.INT64),
+        constant(at, "axis"),
         Rule("an axis that is a single value", lambda op: input_type(op, at).elements == 1),
         axis_rule(lambda op: constants_of(op, at)[0], lambda op: len(input_shape(op, source))),
         Rule("at least one output", lambda op: len(op.outputs) > 0),
@@ -243,7 +245,8 @@ SPLIT_RULES = (
 
 SPLIT_V_RULES = (
     *_split_rules(0, 2),
-    *constant_integers(1, "list of sizes"),
+    input_is(1, "list of sizes", DType.INT32, DType.INT64),
+    constant(1, "list of sizes"),
     Rule(
         "one size per output, and as many as num_splits says",
         lambda op: input_type(op, 1).elements == len(op.outputs) == op.attributes.count,

@@ -11,7 +11,7 @@ import numpy as np
 from tflmgen.ir import DType
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import MAX_RANK, Ints, strides_of
-from tflmgen.kernels.operators.pad import PADDING_RULES, padded_shape, paddings
+from tflmgen.kernels.operators.pad import padded_shape, padding_rules, paddings
 from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape
 from tflmgen.kernels.specification.rules import input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
@@ -114,7 +114,7 @@ def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
 
 
 RULES = (
-    *PADDING_RULES,
+    *padding_rules(DType.INT32, DType.INT64),
     Rule(
         "paddings shorter than the mirrored dimension (SYMMETRIC: at most as long)",
         lambda op: all(

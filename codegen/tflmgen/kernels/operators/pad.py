@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tflmgen.ir import DType
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operators.copying import HEADER, SAME_MOVABLE_TYPE, constants_of, copy_nest, fits
@@ -14,7 +15,8 @@ from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no
 from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED,
-    constant_integers,
+    constant,
+    input_is,
     input_shape,
     input_type,
     same_quantization,
@@ -91,20 +93,23 @@ def _value_range(op: OperatorInstance, inputs: Inputs) -> Outputs:
     return [padded.join(filled.spread(len(padded.low))) if any(map(any, outer)) else padded]
 
 
-PADDING_RULES = (
-    *COMMON,
-    SAME_MOVABLE_TYPE,
-    *constant_integers(1, "padding table"),
-    Rule(
-        "a padding table of two numbers per dimension",
-        lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
-    ),
-    Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
-    Rule("one scale and zero point for all quantised tensors", _has_one_quantization),
-)
+def padding_rules(*table_types: DType) -> tuple[Rule, ...]:
+    """Rules of operators that lay elements around a tensor, as a table of these types says."""
+    return (
+        *COMMON,
+        SAME_MOVABLE_TYPE,
+        input_is(1, "padding table", *table_types),
+        constant(1, "padding table"),
+        Rule(
+            "a padding table of two numbers per dimension",
+            lambda op: input_shape(op, 1) == (len(input_type(op, 0).shape), 2),
+        ),
+        Rule("paddings of at least 0", lambda op: min(constants_of(op, 1), default=0) >= 0),
+        Rule("one scale and zero point for all quantised tensors", _has_one_quantization),
+    )
 
 
-RULES = (*PADDING_RULES, fits(_nest))
+RULES = (*padding_rules(DType.INT32, DType.INT64, DType.INT8, DType.INT16), fits(_nest))
 
 VALUE_RULES = (
     *RULES,

@@ -12,28 +12,17 @@ from tflmgen.ir.kernel import OperatorInstance, Target, View
 from tflmgen.kernels.numeric.strides import normalize_axis
 from tflmgen.kernels.specification.operator import OperatorSpec, Options, Rule, Shape, no_attributes
 from tflmgen.kernels.specification.rules import (
-    INTEGERS,
     STATIC,
     axis_rule,
-    constant_integers,
+    constant,
+    input_is,
     input_shape,
     input_type,
-    labels,
     static_shape,
 )
 from tflmgen.kernels.traits import MONOTONE, Roles, Traits, any_axis
 
 SAME_TYPE = Rule("an input and an output of one type", lambda op: input_type(op, 0).dtype is op.outputs[0].dtype)
-
-COMPUTED_SHAPES = (DType.INT32, DType.INT64)
-NEW_SHAPE = Rule(
-    f"the new shape to be {labels(COMPUTED_SHAPES)}, or constant and {labels(INTEGERS)}",
-    lambda op: (
-        len(op.inputs) < 2
-        or op.inputs[1] is None
-        or op.inputs[1].dtype in (COMPUTED_SHAPES if op.constants[1] is None else INTEGERS)
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +98,7 @@ OPERATORS = (
         (
             STATIC,
             SAME_TYPE,
-            NEW_SHAPE,
+            input_is(1, "new shape", DType.INT32, DType.INT64),
             Rule("a new shape of as many elements as the input", lambda op: _reshaped(op) is not None),
         ),
         _infer_reshape,
@@ -134,7 +123,8 @@ OPERATORS = (
         (
             STATIC,
             SAME_TYPE,
-            *constant_integers(1, "axis"),
+            input_is(1, "axis", DType.INT32, DType.INT64),
+            constant(1, "axis"),
             Rule("an axis that is a single value", lambda op: input_type(op, 1).elements == 1),
             axis_rule(
                 lambda op: int(np.ravel(np.asarray(op.constants[1]))[0]),

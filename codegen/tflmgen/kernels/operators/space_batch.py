@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from tflmgen.ir import DType
 from tflmgen.ir.kernel import ConstantArray, Input, Kernel, OperatorInstance, Output, Params, ParamValue, Target
 from tflmgen.kernels.numeric.strides import Ints
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of
@@ -14,7 +15,8 @@ from tflmgen.kernels.specification.rules import (
     COMMON,
     QUANTIZED,
     SAME_QUANTIZATION,
-    constant_integers,
+    constant,
+    input_is,
     input_shape,
     input_type,
 )
@@ -91,8 +93,10 @@ SHARED = (
     *COMMON,
     SAME_MOVABLE_TYPE,
     SAME_QUANTIZATION,
-    *constant_integers(1, "block shape"),
-    *constant_integers(2, "table of paddings or crops"),
+    input_is(1, "block shape", DType.INT32, DType.INT64),
+    constant(1, "block shape"),
+    input_is(2, "table of paddings or crops", DType.INT32, DType.INT64),
+    constant(2, "table of paddings or crops"),
     Rule(
         "a block of 1 or 2 dimensions, and an input of at least one dimension more",
         lambda op: len(_block(op)) in (1, 2) and len(input_shape(op)) > len(_block(op)),

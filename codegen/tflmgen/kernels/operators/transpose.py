@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tflmgen.ir import DType
 from tflmgen.ir.kernel import Kernel, OperatorInstance, Pieces, Target, View
 from tflmgen.kernels.numeric.strides import Nest, strides_of
 from tflmgen.kernels.operators.copying import SAME_MOVABLE_TYPE, constants_of, copy_kernel, copy_nest, fits
 from tflmgen.kernels.specification.operator import OperatorSpec, Rule, Shape, no_attributes
-from tflmgen.kernels.specification.rules import COMMON, constant_integers, input_shape, input_type
+from tflmgen.kernels.specification.rules import COMMON, constant, input_is, input_shape, input_type
 from tflmgen.kernels.traits import BY_AXIS
 
 
@@ -37,7 +38,8 @@ def _infer(op: OperatorInstance) -> tuple[Shape | None, ...]:
 RULES = (
     *COMMON,
     SAME_MOVABLE_TYPE,
-    *constant_integers(1, "permutation"),
+    input_is(1, "permutation", DType.INT32, DType.INT64),
+    constant(1, "permutation"),
     Rule(
         "a permutation that names every dimension once",
         lambda op: sorted(permutation_of(op)) == list(range(len(input_type(op, 0).shape))),

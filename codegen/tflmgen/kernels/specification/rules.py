@@ -11,8 +11,6 @@ from tflmgen.kernels.specification.operator import Rule
 
 QUANTIZED = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Element types that represent real numbers in arithmetic operators."""
-INTEGERS = (DType.INT32, DType.INT64, DType.INT8, DType.INT16, DType.UINT32, DType.UINT64)
-"""Types of constant axes, shapes and tables."""
 
 
 def tensors(op: OperatorInstance) -> Iterator[TensorType]:
@@ -165,8 +163,3 @@ def output_is(*allowed: DType) -> Rule:
 def constant(index: int, label: str) -> Rule:
     """Input `index`, called `label`, is constant."""
     return Rule(f"the {label} to be constant", lambda op: op.constants[index] is not None)
-
-
-def constant_integers(index: int, label: str) -> tuple[Rule, Rule]:
-    """Input `index`, called `label`, is constant, of integers of any type: no kernel reads them from memory."""
-    return input_is(index, label, *INTEGERS), constant(index, label)

@@ -79,7 +79,7 @@ def counted(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
 
 
 def _distance(context: Context, builder: Builder, ends: tuple[Value, Value], reach: int) -> Value:
-    """How far the second of two scalars is from the first in the direction of `reach`; one more than `reach` for more.
+    """Distance of the second of two scalars from the first, in the direction of `reach`, to one more than `reach`.
 
     Computed in int64, where no int32 overflows. A number of rows is no less than 0, and stays as it is known.
     """

@@ -123,7 +123,7 @@ class FlowRetrace:
 
     def _results(self, node: Any, operands: Sequence[Value]) -> Sequence[Value]:
         takes_variants = any(not isinstance(operand, tf.Tensor) for operand in operands)
-        if node.op in OPERATIONS and is_native(node.op, operands):
+        if node.op in OPERATIONS and is_native(node.op, operands) and not is_resized(node):
             return self._operation(node, operands)
         if node.op in OPERATIONS or (node.op in ON_VARIANTS and takes_variants):
             operate = OPERATIONS.get(node.op) or ON_VARIANTS[node.op]

@@ -95,8 +95,8 @@ TFLMGEN_KERNEL void tflmgen_depthwise_conv2d_f32(const tflmgen_f32 *input, const
                 int32_t channel = 0;
                 float total = 0.0f;
                 if (has_lanes && columns > 0 && taps.lines > 0) {
-                    total = tflmgen_window_lanes_f32(window, depth_multiplier, weights, bias, channels, least, FLT_MAX,
-                                                     output, &taps);
+                    total = tflmgen_window_lanes_f32(window, depth_multiplier, weights, bias, channels, least, output,
+                                                     &taps);
                     channel = channels;
                 }
                 for (; channel < channels; ++channel) {

@@ -3,13 +3,13 @@
  * output channel].
  *
  * Layers with one output channel for each of at least eight input channels are sums of lanes, a vector of channels at a
- * time: over the pixels of a tap for the filter, over the taps of a pixel for the input. What is infinite stays so:
- * --check-gradients looks for it.
+ * time: over the pixels of a tap for the filter, over the taps of a pixel for the input. Infinities may become the
+ * greatest number, which --check-gradients takes for one.
  */
 #ifndef TFLMGEN_KERNELS_DEPTHWISE_GRADIENTS_H
 #define TFLMGEN_KERNELS_DEPTHWISE_GRADIENTS_H
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 #include "conv2d_gradients.h"
@@ -31,8 +31,8 @@ TFLMGEN_HELPER void tflmgen_depthwise_filter_lanes(const tflmgen_f32 *input, con
     memset(result, 0, TFLMGEN_LANES_F32 * sizeof *result);
     for (int32_t batch = 0; batch < p->batches && pixels->lines > 0; ++batch) {
         float part[TFLMGEN_LANES_F32];
-        tflmgen_window_lanes_f32(input + pixels->input, 1, gradient + pixels->output, NULL, TFLMGEN_LANES_F32,
-                                 -INFINITY, INFINITY, part, &places);
+        tflmgen_window_lanes_f32(input + pixels->input, 1, gradient + pixels->output, NULL, TFLMGEN_LANES_F32, -FLT_MAX,
+                                 part, &places);
         for (int32_t i = 0; i < TFLMGEN_LANES_F32; ++i) {
             result[i] += part[i];
         }
@@ -105,7 +105,7 @@ TFLMGEN_HELPER void tflmgen_depthwise_image_lanes(const tflmgen_f32 *gradient, c
             if (x.count > 0 && y.count > 0) {
                 tflmgen_window_lanes_f32(gradient + y.window * line + x.window * channels, 1,
                                          filter + (y.first * p->filter_width + x.first) * channels, NULL, channels,
-                                         -INFINITY, INFINITY, image, &taps);
+                                         -FLT_MAX, image, &taps);
             }
         }
     }

@@ -102,16 +102,15 @@ struct tflmgen_lanes_f32 {
 
 /* One window of so many channels as whole vectors of eight have, of which the last may overlap those before, each of an
  * input channel of its own, or `multiplier` of one; there is at least one tap, and at least eight channels. Adds the
- * bias, NULL for none, and writes what is neither below `least` nor above `greatest`. Returns 0: nothing is left to
- * limit.
+ * bias, NULL for none, and writes what is not below `least`. Returns 0: no output is infinite.
  *
  * Eight products: 4 VLDRW, 2 VMUL, 2 VADD, 2 ADD, LE; between lines 8. */
 TFLMGEN_HELPER float tflmgen_window_lanes_f32(const tflmgen_f32 *window, int32_t multiplier, const tflmgen_f32 *filter,
-                                              const tflmgen_f32 *bias, int32_t channels, float least, float greatest,
+                                              const tflmgen_f32 *bias, int32_t channels, float least,
                                               tflmgen_f32 *output, const struct tflmgen_lanes_f32 *taps)
 {
     const float32x4_t lows = vdupq_n_f32(least);
-    const float32x4_t highs = vdupq_n_f32(greatest);
+    const float32x4_t highs = vdupq_n_f32(FLT_MAX);
     for (int32_t channel = 0; channel < channels; channel += TFLMGEN_LANES_F32) {
         const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
         const tflmgen_f32 *x = window + first / multiplier;
@@ -189,14 +188,12 @@ TFLMGEN_HELPER float tflmgen_finish_lanes_f32(const float sums[TFLMGEN_LANES_F32
     return total;
 }
 
-/* The same as with vectors, but that `greatest` is left to the caller: returns the sum of all outputs before what is
- * below `least` was raised, which is finite if all are. */
+/* The same as with vectors. Returns the sum of all outputs before what is below `least` was raised. */
 TFLMGEN_HELPER float tflmgen_window_lanes_f32(const tflmgen_f32 *window, int32_t multiplier, const tflmgen_f32 *filter,
-                                              const tflmgen_f32 *bias, int32_t channels, float least, float greatest,
+                                              const tflmgen_f32 *bias, int32_t channels, float least,
                                               tflmgen_f32 *output, const struct tflmgen_lanes_f32 *taps)
 {
     float total = 0.0f;
-    (void)greatest;
     for (int32_t channel = 0; channel < channels; channel += TFLMGEN_LANES_F32) {
         const int32_t first = tflmgen_min_s32(channel, channels - TFLMGEN_LANES_F32);
         float sums[TFLMGEN_LANES_F32] = {0.0f};

@@ -61,14 +61,14 @@ def trained(model: Model, **options: Any) -> TrainingModel:
 @pytest.mark.parametrize("windows", [False, True])
 def test_a_step_is_the_mean_over_the_batch(windows: bool) -> None:
     model, rng = open_network(windows), np.random.default_rng(2)
-    one, several = TrainedReference(trained(model)), TrainedReference(trained(model, batch=BATCH))
+    single, several = TrainedReference(trained(model)), TrainedReference(trained(model, batch=BATCH))
     x, y = rng.standard_normal((BATCH, 4, 3, 2)), rng.integers(0, 3, BATCH).astype(np.int32)
-    first, losses = one.weights, []
+    first, losses = single.weights, []
     changes = {name: np.zeros(weight.shape) for name, weight in first.items()}
     for sample, label in zip(x, y, strict=True):
-        one.weights_become(first)
-        losses.append(one.run("train", [sample[None], label[None]]))
-        changes = {name: change + one.weights[name] - first[name] for name, change in changes.items()}
+        single.weights_become(first)
+        losses.append(single.run("train", [sample[None], label[None]]))
+        changes = {name: change + single.weights[name] - first[name] for name, change in changes.items()}
     np.testing.assert_allclose(several.run("train", [x, y]), np.mean(losses), rtol=1e-9)
     for name, weight in several.weights.items():
         np.testing.assert_allclose(weight - first[name], changes[name] / BATCH, rtol=1e-7, atol=1e-12)

@@ -26,8 +26,6 @@ from tflmgen.kernels.specification.rules import (
 from tflmgen.kernels.specification.window import Fields, Steps, Window, four, parse_steps
 from tflmgen.kernels.traits import Traits
 
-HEADER = "window_gradients.h"
-
 IMAGES = Rule(
     "operands and a result of 4 dimensions, none of them 0",
     lambda op: all(t is not None and len(t.shape) == 4 and t.elements > 0 for t in (*op.inputs, *op.outputs)),
@@ -48,7 +46,7 @@ class _WindowGradient(CustomOperator):
     inputs = (2, 2)
     input_place, output_place, filter_place = -1, -1, -1
     """Places of operands with the layer's input, output and filter; -1: the result has."""
-    function = ""
+    function, header = "", "conv2d_gradients.h"
     depthwise = False
 
     def attributes(self, options: Options) -> _Window:
@@ -102,7 +100,7 @@ class _WindowGradient(CustomOperator):
         macs *= 1 if self.depthwise else filters[3]
         params = Params("tflmgen_conv2d_gradient", self._fields(op))
         operands = (Input(0), Input(1), Output(0))
-        return Kernel(self.function, HEADER, operands, params, cost=Cost(macs))
+        return Kernel(self.function, self.header, operands, params, cost=Cost(macs))
 
 
 class ConvFilterGradient(_WindowGradient):
@@ -125,7 +123,7 @@ class DepthwiseFilterGradient(ConvFilterGradient):
     """Gradient of a loss by the filter of DEPTHWISE_CONV_2D."""
 
     name = "TflmgenDepthwiseConv2DFilterGradient"
-    function = "tflmgen_depthwise_conv2d_filter_gradient"
+    function, header = "tflmgen_depthwise_conv2d_filter_gradient", "depthwise_gradients.h"
     depthwise = True
 
 
@@ -133,12 +131,14 @@ class DepthwiseInputGradient(ConvInputGradient):
     """Gradient of a loss by the input of DEPTHWISE_CONV_2D."""
 
     name = "TflmgenDepthwiseConv2DInputGradient"
-    function = "tflmgen_depthwise_conv2d_input_gradient"
+    function, header = "tflmgen_depthwise_conv2d_input_gradient", "depthwise_gradients.h"
     depthwise = True
 
 
 class _PoolGradient(_WindowGradient):
     """A gradient by the input of a pool."""
+
+    header = "pool_gradients.h"
 
     def attributes(self, options: Options) -> _Window:
         taps = positive(options, "filter_height"), positive(options, "filter_width")
@@ -154,7 +154,7 @@ class _PoolGradient(_WindowGradient):
         del target
         params = Params("tflmgen_pool2d_gradient", self._window(op).channel_fields)
         inputs: list[Operand] = [Input(place) for place in range(len(op.inputs))]
-        return Kernel(self.function, HEADER, (*inputs, Output(0)), params)
+        return Kernel(self.function, self.header, (*inputs, Output(0)), params)
 
 
 class MaxPoolGradient(_PoolGradient):

@@ -64,7 +64,7 @@ def depthwise_line_dsp(request: DepthwiseConvolution) -> Kernel | None:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What a filter of one row or column moves along. Steps are in elements of the window's input and output.
+    """Lines that a filter of one row or column moves along. Steps are in elements of the input and of the output.
 
     count: of the lines in each batch. size: elements of a line of the input. along: those of the output, and padding.
     """

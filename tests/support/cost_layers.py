@@ -166,6 +166,17 @@ def _depthwise(
     return Layer("DEPTHWISE_CONV_2D", size, count, taps, outputs, stride, same, clamped, dilation=dilation)
 
 
+def _lines(rng: np.random.Generator) -> Layer:
+    """Depthwise layers with taps in one row or column."""
+    taps, dilation = _pick(rng, [3, 3, 5, 5, 7, 9]), _pick(rng, [1, 1, 1, 2])
+    length, lines = (taps - 1) * dilation + int(rng.integers(3, 70)), _pick(rng, [1, 1, 1, 5, 12])
+    order = 1 if rng.random() < 0.6 else -1
+    size, filter_size = ((length, lines), (taps, 1)) if order > 0 else ((lines, length), (1, taps))
+    channels = _pick(rng, [5, 8, 12, 16, 24, 32])
+    same, relu = bool(rng.random() < 0.7), _relu(rng)
+    return Layer("DEPTHWISE_CONV_2D", size, channels, filter_size, channels, 1, same, relu, dilation=dilation)
+
+
 def _windows_but_3x3(rng: np.random.Generator) -> Layer:
     layer = _depthwise(rng, by_three=False, dilated=True, filters=FILTERS)
     size = max(layer.size[0], 7 * layer.dilation), layer.size[1]
@@ -296,6 +307,7 @@ GENERATORS: Mapping[str, Callable[[np.random.Generator], Measured]] = {
     "depthwise 3x3 fours": partial(_depthwise, channels=(8, 12, 16, 24, 32), relu=True),
     "depthwise 3x3 vectors": partial(_depthwise, strides=(1,), channels=VECTORS),
     "depthwise 3x3 half vectors": partial(_depthwise, strides=(2,), channels=VECTORS),
+    "depthwise lines": _lines,
     "depthwise but 3x3": _windows_but_3x3,
     "depthwise int16": partial(_int16, partial(_depthwise, by_three=False)),
     "depthwise float32": partial(_float32, partial(_depthwise, by_three=False), _of_some_channels),

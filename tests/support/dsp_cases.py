@@ -309,6 +309,26 @@ def depthwise_window(rng: np.random.Generator) -> Run:
     return case, inputs(rng, case)
 
 
+def depthwise_line(rng: np.random.Generator) -> Run:
+    """Taps in one row or one column, dilated ones among them."""
+    taps, dilation = int(rng.integers(2, 10)), int(pick(rng, 1, 1, 2, 3))
+    channels = int(pick(rng, 4, 8, 5, 11, 16))
+    size = [(taps - 1) * dilation + 1 + int(rng.integers(0, 9)), int(pick(rng, 1, 2, 5))]
+    strides, dilations, filter_size = [1, int(rng.integers(1, 3))], [dilation, 1], [taps, 1]
+    order = 1 if rng.random() < 0.5 else -1
+    x, y, activation = _ends(rng, (int(pick(rng, 1, 2)), *size[::order], channels), taps)
+    w, b = _weights(rng, (1, *filter_size[::order], channels), 3, scale_of(x))
+    options = {
+        "padding": int(rng.integers(2)),
+        **dict(zip(("stride_h", "stride_w"), strides[::order], strict=True)),
+        **dict(zip(("dilation_h_factor", "dilation_w_factor"), dilations[::order], strict=True)),
+        "depth_multiplier": 1,
+        "fused_activation_function": activation,
+    }
+    case = make_case("DEPTHWISE_CONV_2D", [x, w, b], [y], options)
+    return case, inputs(rng, case)
+
+
 def depthwise_filters(rng: np.random.Generator) -> Run:
     """Several filters per channel, also of windows with a single position."""
     taps = pick(rng, (3, 3), (3, 3), (5, 5), (1, 3), (4, 1))

@@ -123,6 +123,7 @@ GENERATORS: dict[str, Make] = {
     "depthwise3x3": dsp_cases.depthwise3x3,
     "depthwise_conv2d_s16": int16_cases.depthwise_conv2d,
     "depthwise_filters": dsp_cases.depthwise_filters,
+    "depthwise_line": dsp_cases.depthwise_line,
     "depthwise_window": dsp_cases.depthwise_window,
     "fully_connected": dsp_cases.fully_connected,
     "fully_connected_f32": partial(float_cases.whole, float_cases.deep),

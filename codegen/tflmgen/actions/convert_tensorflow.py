@@ -29,18 +29,7 @@ def converted(
 
     batch  size of the inputs' first dimension where that alone is open
     """
-    if shapes.constant or shapes.nhwc_inputs:
-        raise UsageError(f"--constant and --nhwc-inputs are for ONNX and PyTorch; {source.path} is a {source.title}")
-    if source.kind != "graph" and (options.inputs or options.outputs):
-        raise UsageError(f"--inputs and --outputs are for frozen graphs; {source.path} is a {source.title}")
-    if source.kind != "saved_model" and options.signature is not None:
-        raise UsageError(f"--signature is for SavedModels; {source.path} is a {source.title}")
-    if source.kind != "keras" and shapes.keras_objects is not None:
-        raise UsageError(f"--keras-objects is for Keras files; {source.path} is a {source.title}")
-    if shapes.keras_objects is not None and not shapes.keras_objects.is_file():
-        raise UsageError(f"--keras-objects {shapes.keras_objects}: there is no such file")
-    if options.keep is not None and options.keep.is_file():
-        raise UsageError(f"--keep {options.keep} is a file; give a folder")
+    _check_options(source, options, shapes)
     check_writable(target, source.path, options.calibration)
     settings = ConversionSettings(
         signature=options.signature,
@@ -61,6 +50,22 @@ def converted(
     console.refuse_warnings(filter(None, [result.proof.warning]))
     write_whole(target, result.data)
     return result
+
+
+def _check_options(source: TensorFlowSource, options: ConvertOptions, shapes: SourceOptions) -> None:
+    """Raises UsageError for options of other formats, and for paths that are not what they should be."""
+    if shapes.constant or shapes.nhwc_inputs:
+        raise UsageError(f"--constant and --nhwc-inputs are for ONNX and PyTorch; {source.path} is a {source.title}")
+    if source.kind != "graph" and (options.inputs or options.outputs):
+        raise UsageError(f"--inputs and --outputs are for frozen graphs; {source.path} is a {source.title}")
+    if source.kind != "saved_model" and options.signature is not None:
+        raise UsageError(f"--signature is for SavedModels; {source.path} is a {source.title}")
+    if source.kind != "keras" and shapes.keras_objects is not None:
+        raise UsageError(f"--keras-objects is for Keras files; {source.path} is a {source.title}")
+    if shapes.keras_objects is not None and not shapes.keras_objects.is_file():
+        raise UsageError(f"--keras-objects {shapes.keras_objects}: there is no such file")
+    if options.keep is not None and options.keep.is_file():
+        raise UsageError(f"--keep {options.keep} is a file; give a folder")
 
 
 def composite_names(plugins: Sequence[Path] | None) -> list[str]:

@@ -43,8 +43,7 @@ class Scope:
         self.max_dims = _max_dims(context, subgraph, output_bounds)
         """Tensor index -> axis -> upper bound of that dimension, where known."""
         self._values: dict[int, Argument] = dict(zip(subgraph.inputs, arguments, strict=True))
-        shapes = {index: a.type.max_shape for index, a in self._values.items() if isinstance(a, Value)}
-        context.shapes |= {(subgraph.index, index): shape for index, shape in shapes.items()}
+        context.note_shapes(subgraph.index, self._values)
 
     def argument(self, index: int) -> Argument:
         """Value of a tensor; for a resource tensor, the handle of its variable."""
@@ -138,8 +137,7 @@ def _operator(scope: Scope, op: FileOperator, origin: Origin) -> tuple[Node, ...
     open_problems = [context.open[v] for v in inputs if v in context.open]
     declared = tuple(context.declared(subgraph, i) for i in op.outputs)
     if open_problems:
-        undefined = (scope.define(i, type_) for i, type_ in zip(op.outputs, declared, strict=True))
-        context.open |= dict.fromkeys(undefined, open_problems[0])
+        context.open |= dict.fromkeys(map(scope.define, op.outputs, declared), open_problems[0])
         return ()
     if op.name != "RANK" and any(v in context.extents for v in inputs if v is not None):
         return _dynamic_operator(scope, op, origin, inputs, declared)

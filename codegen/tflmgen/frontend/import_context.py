@@ -131,8 +131,13 @@ class Context:
     def note_tensor(self, key: TensorKey, argument: Argument) -> None:
         """Records the tensor of a value, with the extents that it has now; the first one of a value with several."""
         if isinstance(argument, Value):
-            self.shapes[key] = argument.type.max_shape
+            self.note_shapes(key[0], {key[1]: argument})
             self.tensors.setdefault(argument, TensorSource(key, dict(self.extents.get(argument, {}))))
+
+    def note_shapes(self, subgraph: int, arguments: Mapping[int, Argument]) -> None:
+        """Records the shapes of values, by their tensors in a subgraph."""
+        values = ((index, value) for index, value in arguments.items() if isinstance(value, Value))
+        self.shapes |= {(subgraph, index): value.type.max_shape for index, value in values}
 
     def bound_type(self, value: Value) -> TensorType:
         """Type of a value, with Bounds as its dynamic dimensions."""

@@ -181,6 +181,24 @@ def batch_matmul(rng: np.random.Generator) -> CaseInputs:
     return case, random_values(case, rng)
 
 
+def depthwise_gradient(rng: np.random.Generator) -> CaseInputs:
+    """By the filter or the input; fewer channels than lanes too, and several outputs of a channel."""
+    batches, height, width, channels = (int(n) for n in rng.integers((1, 1, 1, 1), (2, 8, 8, 20), endpoint=True))
+    strides, taps = rng.integers(1, 3, 2), (int(n) for n in rng.integers(1, 4, 2))
+    dilations = rng.integers(1, 3, 2) if rng.random() < 0.3 else (1, 1)
+    results = channels * int(pick(rng, 1, 1, 2))
+    image = tensor("float32", (batches, height, width, channels))
+    slopes = tensor("float32", (batches, -(-height // int(strides[0])), -(-width // int(strides[1])), results))
+    filters = tensor("float32", (1, *taps, results))
+    by_filter = bool(rng.integers(2))
+    names = "stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor"
+    options = {"padding": 0, **dict(zip(names, map(int, (*strides, *dilations)), strict=True))}
+    name = f"CUSTOM:TflmgenDepthwiseConv2D{'Filter' if by_filter else 'Input'}Gradient"
+    operands, result = ([image, slopes], filters) if by_filter else ([slopes, filters], image)
+    case = make_case(name, operands, [result], options)
+    return case, random_values(case, rng)
+
+
 CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "fully_connected": lambda rng: fully_connected(rng, "float32"),
     "fully_connected deep": deep,
@@ -189,6 +207,7 @@ CASES: dict[str, Callable[[np.random.Generator], CaseInputs]] = {
     "conv2d by int8": lambda rng: conv2d(rng, "hybrid"),
     "conv2d wide": lambda rng: wide(rng, "CONV_2D"),
     "conv3d": lambda rng: conv3d(rng, "float32"),
+    "depthwise gradient": depthwise_gradient,
     "depthwise_conv2d": lambda rng: depthwise_conv2d(rng, "float32"),
     "depthwise_conv2d wide": lambda rng: wide(rng, "DEPTHWISE_CONV_2D"),
     "unary": unary,
@@ -212,7 +231,15 @@ def svdf_sizes(rng: np.random.Generator) -> tuple[int, ...]:
     return tuple(int(n) for n in rng.integers((1, 1, 1, 1, 1), (2, 20, 10, 3, 12), endpoint=True))
 
 
-DRAWN = {"unary": 40, "batch_matmul": 40, "by elements": 100, "cast": 30, "pool": 20, "reduction": 30}
+DRAWN = {
+    "unary": 40,
+    "batch_matmul": 40,
+    "by elements": 100,
+    "cast": 30,
+    "pool": 20,
+    "reduction": 30,
+    "depthwise gradient": 40,
+}
 """How many of those that are more operators than one; 10 of others."""
 
 

@@ -18,9 +18,9 @@ pytestmark = pytest.mark.emulator
 
 BOARDS = [pytest.param(b, id=b.id, marks=requires_compiler_for(b)) for b in list_boards() if not b.qemu]
 
-START = {"pico": 256, "esp32c3": 32, "esp32c6": 32}
-"""Bytes of the flash before vectors or first instruction: the second-stage boot loader, or what aligns the handler of
-traps to 64 bytes behind the header of an image; elsewhere none."""
+START = {"pico": 256, "imxrt1060_evk": 0x2000, "esp32c3": 32, "esp32c6": 32}
+"""Bytes of the flash before vectors or first instruction: the second-stage boot loader, what a boot ROM reads, or what
+aligns the handler of traps to 64 bytes behind the header of an image; elsewhere none."""
 
 INSTRUCTIONS = {
     "esp32c3": "imc",

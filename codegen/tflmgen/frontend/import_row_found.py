@@ -16,6 +16,12 @@ from tflmgen.ir.graph import Value
 
 Outputs = tuple[Value, ...] | None
 
+FARTHEST = 2**31 - 2
+"""Greatest distance of a range's ends: int32 has one more, which says that there is no place for more numbers."""
+
+LARGEST_TABLE = 4 << 20
+"""Bytes of a range's numbers, which a file of a few bytes can ask for, and which the C has all of."""
+
 
 def nonzero(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     """WHERE: places in the largest shape are those in the shape in use; elements not in use count as 0."""
@@ -64,8 +70,8 @@ def counted(context: Context, builder: Builder, call: DynamicCall) -> Outputs:
     stride = constant_array(step, context.constants)
     _checked(context, call)
     dtype = call.declared[0].dtype
-    if stride is None or dtype not in (DType.INT32, DType.INT64):
-        raise RowError("counts integers by a constant step where the limits are known at run time only")
+    if stride is None or dtype not in (DType.INT32, DType.INT64) or abs(int(stride.reshape(-1)[0])) > FARTHEST:
+        raise RowError("counts integers by a constant step below 2^31 - 1 where the limits are known at run time only")
     by = int(stride.reshape(-1)[0])
     room = _range_room(context, call, start, limit, by)
     distance = _distance(context, builder, (start, limit), room * by)
@@ -113,10 +119,11 @@ def _range_room(context: Context, call: DynamicCall, start: Value, limit: Value,
     bounds = [n for n in (call.max_dims.get(0), context.bounds.largest) if n is not None]
     if first is not None and last is not None and step > 0:
         bounds.append(max(0, -(-(int(last.reshape(-1)[0]) - int(first.reshape(-1)[0])) // step)))
-    if not bounds:
-        name = f"{call.origin.subgraph}:{call.tensors[0].name}"
-        raise RowError(f"its limit is computed: say how many numbers there may be with --max-rows '{name}=N'")
-    return max(1, min(bounds))
+    room = max(1, min(*bounds, FARTHEST // abs(step))) if bounds else 0
+    if not bounds or room * call.declared[0].dtype.numpy.itemsize > LARGEST_TABLE:
+        name, known = f"{call.origin.subgraph}:{call.tensors[0].name}", f", up to {room:,} numbers" if bounds else ""
+        raise RowError(f"its limit is computed{known}: say how many numbers there may be with --max-rows '{name}=N'")
+    return room
 
 
 def suppression(context: Context, builder: Builder, call: DynamicCall) -> Outputs:

@@ -45,9 +45,13 @@ def track_sizes(
 def _track_largest(
     context: Context, name: str, inputs: Sequence[Value | None], outputs: Sequence[Value], attributes: object
 ) -> None:
-    """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest."""
+    """Records the upper bounds of outputs computed from dynamic dimensions in Context.largest.
+
+    The lesser of two numbers has one where either does; of no more numbers than a shape has, since all are computed.
+    """
     traits = traits_of(name)
-    least, is_lesser = traits.monotone_from, traits.extreme < 0
+    is_lesser = traits.extreme < 0 and all(value.type.elements <= MAX_RANK for value in outputs)
+    least = traits.monotone_from
     if least is None or not (is_lesser or any(v in context.largest for v in inputs if v is not None)):
         return
     if not all(v.type.dtype in (DType.INT32, DType.INT64) for v in outputs):
